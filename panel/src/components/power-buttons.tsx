@@ -31,7 +31,8 @@ export function PowerButtons({ server, isCompact = false }: { server: Server; is
   const may = useMay()
   const power = usePower(server.id)
   const [isKilling, setKilling] = useState(false)
-  if (useIsLeaving(server)) {
+  const isLeaving = useIsLeaving(server)
+  if (isLeaving) {
     return (
       <span className="small faint" role="status">
         <Trans>It is being deleted…</Trans>

@@ -28,8 +28,8 @@ export interface Patcher {
   patch(raw: Buffer, prior: PriorRange, block: number): { sectors: number; bytes: Buffer } | undefined
 }
 
-/** Of a file that is written anew every block is another one: after so many in a row only one in so many is compared. */
-const OTHERS_AT_MOST = 4
+/** A file that is written anew has hardly a sector left of what it was. After this many such blocks in a row most are not compared. */
+const REWRITTEN_AT_MOST = 4
 const COMPARED_ONE_IN = 16
 
 /** For one thread. */
@@ -39,8 +39,9 @@ export function createPatcher(
   now: () => number = () => performance.now(),
 ): Patcher {
   const pace = createPace()
-  /** Blocks in a row that had nothing left of what they were. */
-  let others = 0
+  /** Blocks that follow each other, up to the last one, with too few sectors left for a patch. */
+  let rewritten = 0
+  let last = -1
   let passed = 0
 
   function readBase({ rows, packs, bases }: PriorRange, block: number): Buffer | undefined {
@@ -71,19 +72,25 @@ export function createPatcher(
     }
   }
 
-  const isHopeless = () => others >= OTHERS_AT_MOST && ++passed % COMPARED_ONE_IN !== 0
+  /** One between them that has not changed says that the file was not written anew. */
+  function isHopeless(block: number): boolean {
+    if (block !== last + 1) rewritten = 0
+    last = block
+    return rewritten >= REWRITTEN_AT_MOST && ++passed % COMPARED_ONE_IN !== 0
+  }
 
   return {
     begin() {
-      others = 0
+      rewritten = 0
+      last = -1
     },
     patch(raw, prior, block) {
-      if (isHopeless()) return undefined
+      if (isHopeless(block)) return undefined
       const was = readBase(prior, block)
       if (!was) return undefined
       const sectors = changedSectors(raw, was)
       const count = countSectors(sectors)
-      others = count > PATCHED_SECTORS_AT_MOST ? others + 1 : 0
+      rewritten = count > PATCHED_SECTORS_AT_MOST ? rewritten + 1 : 0
       if (count === 0 || count > PATCHED_SECTORS_AT_MOST) return undefined
       const before = prior.rows[block * BASE.fields + BASE.patched] ?? 0
       if (before > REPEATED_SECTORS_AT_MOST && count > before) return undefined

@@ -19,6 +19,10 @@ export function atLeastNothing({ bytes, entries }: Amount): Amount {
   return { bytes: Math.max(0, bytes), entries: Math.max(0, entries) }
 }
 
+export function larger(a: Amount, b: Amount): Amount {
+  return { bytes: Math.max(a.bytes, b.bytes), entries: Math.max(a.entries, b.entries) }
+}
+
 export function spaceOf(bytes: number, files = 1): number {
   return Math.ceil(bytes / BLOCK_BYTES) * BLOCK_BYTES + (files - 1) * BLOCK_BYTES
 }

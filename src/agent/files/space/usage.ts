@@ -16,7 +16,18 @@ import {
   planFreeingUpTo,
   tryHold,
 } from '../trash/trash-freeing.ts'
-import { type Amount, atLeastNothing, diskBytes, isSome, isWithin, minus, NOTHING, spaceOf, sum } from './amounts.ts'
+import {
+  type Amount,
+  atLeastNothing,
+  diskBytes,
+  isSome,
+  isWithin,
+  larger,
+  minus,
+  NOTHING,
+  spaceOf,
+  sum,
+} from './amounts.ts'
 import type { ServerDisk } from './disk.ts'
 import { measureBeneath } from './measure.ts'
 import { createReservation, type Reservation } from './reservation.ts'
@@ -24,6 +35,8 @@ import { createRoomMaking, setAsidePlanned } from './room-making.ts'
 
 const SMALLEST_RESCAN_GAP_MS = 5_000
 const MAX_SCANS = 3
+/** So many times as long as the last scan took. */
+const RESCAN_PAUSE = 10
 
 export interface Usage {
   /**
@@ -108,12 +121,14 @@ export function createUsage(deps: {
   let changes = 0
   let scans = 0
   let isStale = true
-  /** Something may be counted twice: until the next scan, what seems to be too much may fit. */
-  let isDoubtful = false
+  /** The last scan ended while things came and went: what seems to be too much may fit. */
+  let mayBeLess = false
+  let scanMs = 0
   let scannedAt = Number.NEGATIVE_INFINITY
   let scanning: Promise<void> | undefined
 
   async function scan(signal?: AbortSignal): Promise<void> {
+    const begunAt = deps.now()
     for (let round = 0; round < MAX_SCANS; round++) {
       const before = changes
       meanwhile = NOTHING
@@ -122,15 +137,17 @@ export function createUsage(deps: {
       openOwnFolder(deps.folders.trash)[Symbol.dispose]()
       const inTrash = await measureBeneath(deps.folders.trash, linked, signal)
       const inFiles = await measureBeneath(deps.folders.files, linked, signal)
-      // Rather twice than not at all: whoever is refused for it looks again.
-      used = sum(sum(inFiles, inTrash), meanwhile)
-      trash = inTrash
       isStale = changes !== before
-      isDoubtful = isStale
+      const measured = sum(sum(inFiles, inTrash), meanwhile)
+      // Rather twice than not at all: what was moved meanwhile may not have been come upon.
+      used = isStale ? larger(used, measured) : measured
+      trash = inTrash
+      mayBeLess = isStale
       if (!isStale) break
     }
     scans++
     scannedAt = deps.now()
+    scanMs = scannedAt - begunAt
   }
 
   function rescan(signal?: AbortSignal): Promise<void> {
@@ -149,6 +166,8 @@ export function createUsage(deps: {
   /** Beyond what is on its way for others, who have cleared their room already. */
   const missing = (amount: Amount) => atLeastNothing(sum(over(amount), minus(making.lacking())))
   const scannedLongAgo = () => deps.now() - scannedAt > SMALLEST_RESCAN_GAP_MS
+  /** Not so often that it is all that is done. */
+  const isWorthALook = () => mayBeLess && deps.now() - scannedAt > RESCAN_PAUSE * scanMs
   const exceeded = (short: Amount) =>
     short.bytes > 0
       ? fail('quota_exceeded', 'The disk quota of this server does not allow it.')
@@ -157,7 +176,7 @@ export function createUsage(deps: {
   /** What the game has written counts before anything is refused or freed. */
   async function lookAgain(amount: () => Amount): Promise<void> {
     if (scannedAt === Number.NEGATIVE_INFINITY) await rescan()
-    if (isOver(amount()) && (isDoubtful || scannedLongAgo())) await rescan()
+    if (isOver(amount()) && (isWorthALook() || scannedLongAgo())) await rescan()
   }
 
   /** Resolves in the turn of whoever decides; `done` when what goes is gone. */
@@ -228,7 +247,7 @@ export function createUsage(deps: {
     add(amount, scansBefore) {
       count(amount)
       // A scan since then may have come upon it already, and it would count twice until the next one.
-      if (scans !== scansBefore) isStale = isDoubtful = true
+      if (scans !== scansBefore) isStale = true
     },
     scans: () => scans,
   }
