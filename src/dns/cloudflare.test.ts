@@ -157,4 +157,27 @@ suite('the request gate', () => {
     assert.deepEqual(order, [1, 2, 3, 4])
     assert.ok(performance.now() - started >= 25)
   })
+
+  test('keeps the order where the process stands still after a request has looked at the clock', async () => {
+    let looks = 0
+    const now = () => {
+      const moment = performance.now()
+      if (++looks === 2) while (performance.now() - moment < 60);
+      return moment
+    }
+    const gate = createGate({ burst: 1, perSecond: 20, maxWaitMs: 1_000, now })
+    const order: number[] = []
+    await Promise.all([1, 2, 3].map((turn) => gate.pass().then(() => order.push(turn))))
+    assert.deepEqual(order, [1, 2, 3])
+  })
+
+  test('lets nobody wait for one who has given up', async () => {
+    const gate = createGate({ burst: 1, perSecond: 20, maxWaitMs: 1_000 })
+    await gate.pass()
+    const leaving = new AbortController()
+    const passes = [gate.pass(leaving.signal), gate.pass()]
+    leaving.abort()
+    const ends = await Promise.allSettled(passes)
+    assert.deepEqual([ends[0]?.status, ends[1]?.status], ['rejected', 'fulfilled'])
+  })
 })

@@ -24,6 +24,8 @@ export function createGate({ burst, perSecond, maxWaitMs, now = Date.now }: Gate
   /** When the allowance of a full burst would be there again; each request moves it by one spacing. */
   let fullAt = 0
   let shutUntil = 0
+  /** Resolves when all who wait have passed or given up. */
+  let others: Promise<unknown> = Promise.resolve()
   return {
     async pass(signal) {
       const moment = now()
@@ -35,7 +37,12 @@ export function createGate({ burst, perSecond, maxWaitMs, now = Date.now }: Gate
         })
       }
       fullAt = Math.max(fullAt, moment) + spacingMs
-      if (waitMs > 0) await delay(waitMs, undefined, signal ? { signal } : {})
+      if (waitMs === 0) return
+      const before = others
+      // By the clock alone, one that was held up before its timer was set would be overtaken.
+      const passed = delay(waitMs, undefined, signal ? { signal } : {}).then(() => before)
+      others = Promise.allSettled([before, passed])
+      await passed
     },
     shut(ms) {
       shutUntil = Math.max(shutUntil, now() + ms)
