@@ -170,7 +170,7 @@ onBothEngines('the limits of a server', (engine) => {
     )
     for (const { status } of await Promise.all(requests)) assert.ok([200, 201, 409].includes(status), `${status}`)
     const count = files.names().length
-    assert.ok(count > 0 && count <= 30, `${count} entries`)
+    assert.ok(count >= 28 && count <= 30, `${count} entries`)
     assert.equal((await files.usage()).usedEntries, count)
     assert.equal((await files.usage()).reservedEntries, 0)
     // Those that were refused while others had room to themselves have left all of theirs.

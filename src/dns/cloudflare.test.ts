@@ -171,6 +171,17 @@ suite('the request gate', () => {
     assert.deepEqual(order, [1, 2, 3])
   })
 
+  test('one who need not wait does not overtake one whose timer is late', async () => {
+    let moment = 0
+    const gate = createGate({ burst: 1, perSecond: 50, maxWaitMs: 1_000, now: () => moment })
+    const order: number[] = []
+    const passes = [1, 2].map((turn) => gate.pass().then(() => order.push(turn)))
+    moment = 40
+    passes.push(gate.pass().then(() => order.push(3)))
+    await Promise.all(passes)
+    assert.deepEqual(order, [1, 2, 3])
+  })
+
   test('lets nobody wait for one who has given up', async () => {
     const gate = createGate({ burst: 1, perSecond: 20, maxWaitMs: 1_000 })
     await gate.pass()

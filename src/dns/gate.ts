@@ -37,10 +37,10 @@ export function createGate({ burst, perSecond, maxWaitMs, now = Date.now }: Gate
         })
       }
       fullAt = Math.max(fullAt, moment) + spacingMs
-      if (waitMs === 0) return
       const before = others
-      // By the clock alone, one that was held up before its timer was set would be overtaken.
-      const passed = delay(waitMs, undefined, signal ? { signal } : {}).then(() => before)
+      // By the clock alone, one whose timer is late would be overtaken, also by one who need not wait at all.
+      const waited = waitMs === 0 ? Promise.resolve() : delay(waitMs, undefined, signal ? { signal } : {})
+      const passed = waited.then(() => before)
       others = Promise.allSettled([before, passed])
       await passed
     },
