@@ -10,6 +10,7 @@ import { type Bars, type BenchTree, wantedTrees } from './support/backup-trees.t
 import { BLOCK_KIB, type Changed, createFloor, type Floor, floorName } from './support/floors/floor.ts'
 import { createNodeFloor, FORMAT_FLOOR, formatFloor, nodeFloorName } from './support/floors/node-floor.ts'
 import { buildProgram, type FloorProgram, type Hash } from './support/floors/program.ts'
+import { createServiceFloor, serviceFloorName } from './support/floors/service-floor.ts'
 import { type Verdict, verdictOn } from './support/floors/verdicts.ts'
 import { watchOthers } from './support/undisturbed.ts'
 
@@ -57,7 +58,7 @@ async function measureFloors(name: string, tree: BenchTree, program: FloorProgra
     first: (treeBytes: number) => Math.min(1, storedBytes() / treeBytes),
     changed: () => sectorShare(floors),
   }
-  const inNode = kinds.map((kind) => createNodeFloor(kind, shares))
+  const inNode = kinds.flatMap((kind) => [createNodeFloor(kind, shares), createServiceFloor(kind)])
   const measured = await measureTree(tree, rounds, (soFar) => {
     times = soFar
     return [...kinds.map((kind) => ours(kind, tree.changeMuch)), ...peers, ...floors, ...inNode, formatFloor]
@@ -69,6 +70,7 @@ async function measureFloors(name: string, tree: BenchTree, program: FloorProgra
     return sayFloors(tree.bars, kinds, { measured, least, bound })
   })
   sayFormat(measured)
+  sayService(measured, kinds)
   sayChanges(floors, measured.restic?.changedBytes)
   // A bound is processor time, which others hardly lengthen, and what restic took is not.
   const percent = (othersShare() * 100).toFixed(0)
@@ -107,11 +109,14 @@ function sayFloors(bars: Bars, kinds: readonly Warmth[], compared: Compared): Ve
       const node = inNode[index] === undefined ? {} : { leastInNode: toPeer(inNode[index]) }
       const asked = measured[FORMAT_FLOOR]?.[line]
       const own = asked === undefined ? {} : { ourFormat: toPeer(asked) }
+      const served = measured[serviceFloorName(kinds[index] ?? 'warm')]?.[line]
+      const service = served === undefined ? {} : { leastService: toPeer(served) }
       const verdict = verdictOn({
         ours: toPeer(value),
         ...limits,
         ...node,
         ...own,
+        ...service,
         bar,
         sign: isLessBetter ? '<=' : '>=',
       })
@@ -135,6 +140,15 @@ function sayFormat({ [FORMAT_FLOOR]: ours, restic: peer }: Medians): void {
   const seconds = ours?.first ?? Number.NaN
   const ratio = peer?.first === undefined ? '' : `, restic to that ${(peer.first / seconds).toFixed(2)}`
   console.log(`\nfirst backup, what our format asks of every byte and nothing else: ${seconds.toFixed(3)} s${ratio}`)
+}
+
+function sayService(measured: Medians, kinds: readonly Warmth[]): void {
+  const peer = measured.restic?.unchanged
+  for (const kind of kinds) {
+    const seconds = measured[serviceFloorName(kind)]?.unchanged ?? Number.NaN
+    const ratio = peer === undefined ? '' : `, restic to that ${(peer / seconds).toFixed(1)}`
+    console.log(`nothing changed, the least service in Node, ${kind}: ${seconds.toFixed(3)} s${ratio}`)
+  }
 }
 
 /** What changed, and what would have to be stored of it: the sectors alone, or whole blocks of some size. */

@@ -12,7 +12,8 @@ import { changeTree } from './change-tree.ts'
 /** What was written within the last second is read again by the next backup, since its time proves nothing yet. */
 const SETTLING_MS = 1100
 const WARM_UPS = 12
-const SMALL: TreeShape = { regionFiles: 4, regionBytes: MINECRAFT.regionBytes, smallFiles: 500 }
+/** Large enough that more than one thread looks at it: the code of one that never has is not compiled. */
+const SMALL: TreeShape = { regionFiles: 4, regionBytes: MINECRAFT.regionBytes, smallFiles: 2000 }
 /** One of its region files, as much as in each that changes of a large one. */
 const SMALL_CHANGE = { files: 1, bytes: 375_000, smallFiles: 0 }
 const LIMITS = { entries: 2_000_000 }

@@ -4,12 +4,14 @@ import { createHash, randomBytes } from 'node:crypto'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { after, suite, test } from 'node:test'
 import { run } from '../../bench/floors.ts'
 import { changeManyFiles, makeManyFiles } from '../../bench/many-files.ts'
 import type { Changed } from '../../bench/support/floors/floor.ts'
 import { startNodeProgram } from '../../bench/support/floors/node-floor.ts'
 import { buildProgram } from '../../bench/support/floors/program.ts'
+import { startLeastService } from '../../bench/support/floors/service-floor.ts'
 import { verdictOn } from '../../bench/support/floors/verdicts.ts'
 import { needs } from '../support/needs.ts'
 
@@ -145,6 +147,23 @@ suite('floors', needs('cc'), () => {
     assert.equal(changed.bytes, BLOCK)
   })
 
+  test('the least service in Node looks at every file, and has written when it answers', async () => {
+    const store = folder('service')
+    const service = await startLeastService(tree, store)
+    after(() => service.stop())
+    const count = (table: string) => {
+      using database = new DatabaseSync(join(store, 'least.sqlite'), { readOnly: true })
+      return database.prepare(`select count(*) as count from ${table}`).get()?.count
+    }
+    const manifests = () => readdirSync(store).filter((name) => !name.startsWith('least.sqlite'))
+    for (const made of [1, 2]) {
+      assert.deepEqual(await service.backUp(), { files: Object.keys(contents).length })
+      assert.deepEqual([count('backups'), count('activity'), manifests().length], [made, made, made])
+    }
+    await assert.rejects(service.backUp('another'), /401/)
+    assert.equal(manifests().length, 2)
+  })
+
   test('the benchmark runs, in its short form', async () => {
     const small = {
       what: '300 files',
@@ -166,6 +185,10 @@ test('a bar that is not held could be had, or could not, by the least program an
   assert.equal(verdictOn({ ours: 5, bar: 11, ...at }), 'cannot be had')
   assert.equal(verdictOn({ ours: 5, bar: 7, leastInNode: 6.5, ...at }), 'beyond the least program in Node')
   assert.equal(verdictOn({ ours: 5, bar: 6, leastInNode: 6.5, ...at }), 'could be had, and is not')
+  assert.equal(
+    verdictOn({ ours: 5, bar: 6, leastInNode: 6.5, leastService: 5.9, ...at }),
+    'beyond the least service in Node',
+  )
   assert.equal(verdictOn({ ours: 5, bar: 6, leastInNode: 6.5, ourFormat: 5.9, ...at }), 'beyond what our format asks')
   assert.equal(verdictOn({ ours: 0.2, least: 0.13, bound: 0.13, bar: 0.15, sign: '<=' }), 'could be had, and is not')
   assert.equal(verdictOn({ ours: 0.2, least: 0.16, bound: 0.16, bar: 0.15, sign: '<=' }), 'cannot be had')

@@ -7,6 +7,8 @@ export interface Standing {
   least: number
   /** Of the least program in Node, where it does this. */
   leastInNode?: number
+  /** Of the least service in Node, where it does this. */
+  leastService?: number
   /** Of what our format asks of every byte, where that is measured. */
   ourFormat?: number
   /** And of what nobody gets below. */
@@ -19,6 +21,7 @@ export type Verdict =
   | 'holds'
   | 'could be had, and is not'
   | 'beyond what our format asks'
+  | 'beyond the least service in Node'
   | 'beyond the least program in Node'
   | 'beyond the least program'
   | 'cannot be had'
@@ -27,7 +30,8 @@ export function verdictOn({
   ours,
   least,
   leastInNode = least,
-  ourFormat = leastInNode,
+  leastService = leastInNode,
+  ourFormat = leastService,
   bound,
   bar,
   sign,
@@ -37,5 +41,6 @@ export function verdictOn({
   if (!isHeldBy(bound)) return 'cannot be had'
   if (!isHeldBy(least)) return 'beyond the least program'
   if (!isHeldBy(leastInNode)) return 'beyond the least program in Node'
+  if (!isHeldBy(leastService)) return 'beyond the least service in Node'
   return isHeldBy(ourFormat) ? 'could be had, and is not' : 'beyond what our format asks'
 }

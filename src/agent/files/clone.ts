@@ -3,14 +3,8 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { constants } from 'node:fs'
 import { copyFile } from 'node:fs/promises'
-import {
-  addressOf,
-  type Directory,
-  hasDescriptorPaths,
-  type OpenFile,
-  statsIfThere,
-  unlinkAt,
-} from './sandbox/directory.ts'
+import { hasDescriptorPaths } from './sandbox/addresses.ts'
+import { addressOf, type Directory, type OpenFile, statsIfThere, unlinkAt } from './sandbox/directory.ts'
 import { nameToDisk } from './sandbox/names.ts'
 import { createHoleBudget, requireReadable } from './space/hole-budget.ts'
 

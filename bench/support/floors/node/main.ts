@@ -1,22 +1,13 @@
 // The least program in Node: it stays, as a service does, and does each step when it is told to.
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import {
-  closeSync,
-  fsyncSync,
-  lstatSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import { type Formatting, unitsOf } from './format.ts'
 import { pack, type Restoring, readList } from './restore.ts'
 import { BLOCK, type LeastFile, type Step } from './steps.ts'
+import { syncFolder, walk } from './tree.ts'
 
 export type Asked =
   | { step: 'first'; tree: string; store: string; share: number }
@@ -43,19 +34,6 @@ const threads = Array.from(
   (_, workerData) => new Worker(new URL('./thread.ts', import.meta.url), { workerData }),
 )
 
-function walk(folder: string, files: LeastFile[]): LeastFile[] {
-  for (const entry of readdirSync(folder, { withFileTypes: true })) {
-    const path = `${folder}/${entry.name}`
-    const { size, mtimeMs } = lstatSync(path)
-    if (entry.isDirectory()) walk(path, files)
-    else {
-      const last = files.at(-1)
-      files.push({ path, size, mtimeMs, first: last ? last.first + Math.ceil(last.size / BLOCK) : 0 })
-    }
-  }
-  return files
-}
-
 const NO_PRINTS = new Uint32Array()
 
 const bytesOf = (files: readonly LeastFile[]) => total(files.map(({ size }) => size))
@@ -81,12 +59,6 @@ async function work(step: Omit<Step, 'next'>): Promise<number> {
   const bytes = total(await onThreads({ ...step, next: counter() }, writers(files.length, bytesOf(files))))
   if (store) syncFolder(store)
   return bytes
-}
-
-function syncFolder(path: string): void {
-  const fd = openSync(path, 'r')
-  fsyncSync(fd)
-  closeSync(fd)
 }
 
 async function format(files: readonly LeastFile[], store: string): Promise<number> {

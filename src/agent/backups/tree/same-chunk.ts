@@ -3,7 +3,8 @@
 import { lstatSync } from 'node:fs'
 import { asBuffer } from '../../../kit/bytes.ts'
 import { type Descriptor, openDescriptor } from '../../../kit/files/descriptor.ts'
-import { addressOfBytes, descriptorPath, OPEN_DIRECTORY } from '../../files/sandbox/directory.ts'
+import { addressHere, addressOfBytes, descriptorPath } from '../../files/sandbox/addresses.ts'
+import { OPEN_DIRECTORY } from '../../files/sandbox/directory.ts'
 import { count, type EntryCounts, type EntryOf, type KeyedEntry, NO_ENTRIES } from '../format/entries.ts'
 import { createEntryDecoder } from '../format/entry-decoder.ts'
 import { isAsItStands } from './unchanged.ts'
@@ -37,7 +38,7 @@ interface Comparison extends Disposable {
 
 export function openComparison({ address, dev }: ComparedTree, raw: Uint8Array): Comparison {
   const next = createEntryDecoder({ raw: asBuffer(raw) })
-  const way = openWay(address)
+  const way = openWay(addressHere(address))
   const verdict = { counts: { ...NO_ENTRIES }, changed: [] as number[] }
 
   function isThere(expected: KeyedEntry): boolean {

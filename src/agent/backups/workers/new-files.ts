@@ -1,9 +1,11 @@
 // Files of which one block is the whole content: a worker makes such a file when it has decoded and checked the block. For
 // many small files that is most of the work of a restore (`npm run bench -- backups`, `small`).
+
 import { constants, fchmodSync, fchownSync, fstatSync, futimesSync, unlinkSync, writeSync } from 'node:fs'
 import { type Descriptor, openDescriptor } from '../../../kit/files/descriptor.ts'
 import { hasCode } from '../../../kit/files/errno.ts'
 import { secondsOf } from '../../../kit/files/file-times.ts'
+import { addressHere } from '../../files/sandbox/addresses.ts'
 
 export interface NewFile {
   /** Of a place in staging, where nobody else makes anything. */
@@ -52,7 +54,7 @@ export function makeFile(files: NewFiles, index: number, content: Uint8Array, ma
   const mode = attributes[at + ATTRIBUTE.mode] ?? 0
   const uid = attributes[at + ATTRIBUTE.uid] ?? 0
   const gid = attributes[at + ATTRIBUTE.gid] ?? 0
-  using file = create(addresses[index] ?? '', mode)
+  using file = create(addressHere(addresses[index] ?? ''), mode)
   const { fd } = file
   for (let done = 0; done < content.length; ) done += writeSync(fd, content, done)
   const seconds = secondsOf(times[index] ?? 0n)

@@ -1,9 +1,11 @@
 // The reading side of a worker thread: reads files, splits them into blocks, hashes and compresses them. It works on
 // descriptors, and on names in directories that somebody else holds open.
+
 import { fstatSync } from 'node:fs'
 import { asBuffer } from '../../../kit/bytes.ts'
 import { openDescriptor } from '../../../kit/files/descriptor.ts'
 import { readFully } from '../../../kit/files/read-fully.ts'
+import { addressHere } from '../../files/sandbox/addresses.ts'
 import { filterHas } from '../blocks/block-filter.ts'
 import {
   isPrintOf,
@@ -102,7 +104,7 @@ function readIfPossible(tools: Tools, output: Output, file: FileRange, firstBloc
   let isUnopened = file.address !== null
   try {
     if (file.address === null) return readOne(tools, output, file, firstBlock)
-    using opened = openDescriptor(file.address, OPEN_FILE)
+    using opened = openDescriptor(addressHere(file.address), OPEN_FILE)
     isUnopened = false
     file.fd = opened.fd
     return readOne(tools, output, file, firstBlock)

@@ -2,6 +2,7 @@
 import { setPriority } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
 import { openBlobStore } from '../../../blobs/open-store.ts'
+import { addressHere } from '../../files/sandbox/addresses.ts'
 import { look } from '../../files/sandbox/looked.ts'
 import { areGmacsWorthwhile } from '../blocks/block-speed.ts'
 import { createGmac } from '../format/gmac.ts'
@@ -46,7 +47,7 @@ async function serve(port: NonNullable<typeof parentPort>, data: WorkerData): Pr
   }
 
   async function resultOf(job: Job): Promise<unknown> {
-    if (job.kind === 'look') return look(job.address, job.names.split('/'))
+    if (job.kind === 'look') return look(addressHere(job.address), job.names.split('/'))
     if (job.kind === 'compare') return compareChunks(job.tree, job.chunks)
     if (job.kind === 'read') return readFiles(readingTools(), job)
     return job.kind === 'hash' ? hashFile(sealer, job) : await decode(job)

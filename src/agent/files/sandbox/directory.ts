@@ -1,10 +1,9 @@
 // An open directory, and the operations that end in (directory descriptor, one name). The kernel resolves
-// `/proc/<pid>/fd/<fd>/<name>` from the descriptor, whatever has become of the directory's path meanwhile, and every call
+// `/proc/<number>/fd/<fd>/<name>` from the descriptor, whatever has become of the directory's path meanwhile, and every call
 // here treats a symlink as the last name as itself: so nothing swapped in while we work leads out.
 import {
   type BigIntStats,
   constants,
-  existsSync,
   fstatSync,
   fsync,
   linkSync,
@@ -21,7 +20,8 @@ import { promisify } from 'node:util'
 import { fail } from '../../../contract/errors.ts'
 import { type Descriptor, openDescriptor } from '../../../kit/files/descriptor.ts'
 import { hasCode } from '../../../kit/files/errno.ts'
-import { ASCII, nameFromBytes, nameToDisk } from './names.ts'
+import { addressIn, descriptorPath, hasDescriptorPaths, isOfDescriptor } from './addresses.ts'
+import { nameFromBytes } from './names.ts'
 import { childPath } from './paths.ts'
 
 export const OPEN_DIRECTORY = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW
@@ -37,7 +37,7 @@ interface Opened extends Disposable {
 export interface Directory extends Opened {
   /** As the caller would name it: "/" is the top of the sandbox. For messages and answers, never for system calls. */
   readonly path: string
-  /** How the kernel is told of this directory: `/proc/<pid>/fd/<fd>`, or its real path where there is no /proc. */
+  /** How the kernel is told of this directory: `/proc/<number>/fd/<fd>`, or its real path where there is no /proc. */
   readonly address: string
 }
 
@@ -50,14 +50,6 @@ export interface OpenFile extends Opened {
   /** Hands the descriptor over to somebody else, who then closes it. */
   release(): Descriptor
 }
-
-export const hasDescriptorPaths = existsSync('/proc/self/fd')
-
-/** By our number there: following the link `self` is a third of what a look at a name costs. */
-const OWN_DESCRIPTORS = hasDescriptorPaths ? `/proc/${readlinkSync('/proc/self')}/fd/` : ''
-
-/** What the descriptor is open on, for calls that want a path. Only where `hasDescriptorPaths`. */
-export const descriptorPath = (fd: number) => `${OWN_DESCRIPTORS}${fd}`
 
 /** `realPath` is trusted: it comes from the layout, never from a caller. */
 export function openRoot(realPath: string, descriptors = hasDescriptorPaths): Directory {
@@ -105,7 +97,7 @@ export function openAbove(child: Directory, path: string): Directory {
 }
 
 /** Whether its address stays right whatever becomes of its path. */
-export const usesDescriptors = (opened: Directory) => hasDescriptorPaths && opened.address.startsWith(OWN_DESCRIPTORS)
+export const usesDescriptors = (opened: Directory) => isOfDescriptor(opened.address)
 
 /** A class, since walks make very many of them. */
 class DirectoryByDescriptor implements Directory {
@@ -140,16 +132,6 @@ class DirectoryByDescriptor implements Directory {
 
 /** For calls that this module does not have. The caller must not let the last name be followed. */
 export const addressOf = (parent: Directory, name: string): string | Buffer => addressIn(parent.address, name)
-
-/** Of a name in a directory that somebody holds open under that address. */
-export function addressIn(address: string, name: string): string | Buffer {
-  const onDisk = nameToDisk(name)
-  return typeof onDisk === 'string' ? `${address}/${onDisk}` : Buffer.concat([Buffer.from(`${address}/`), onDisk])
-}
-
-/** The same, of a name whose bytes are read as latin1, where the address is that of a descriptor. */
-export const addressOfBytes = (address: string, name: string): string | Buffer =>
-  ASCII.test(name) ? `${address}/${name}` : Buffer.from(`${address}/${name}`, 'latin1')
 
 export function lstatAt(parent: Directory, name: string): BigIntStats {
   return lstatSync(addressOf(parent, name), { bigint: true })

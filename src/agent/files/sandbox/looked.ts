@@ -2,7 +2,8 @@
 // object for each name would cost both threads more than looking does.
 import { type BigIntStats, constants, fstatSync, lstatSync, readdirSync } from 'node:fs'
 import { openDescriptor } from '../../../kit/files/descriptor.ts'
-import { addressIn, descriptorPath, OPEN_DIRECTORY } from './directory.ts'
+import { addressIn, descriptorPath } from './addresses.ts'
+import { OPEN_DIRECTORY } from './directory.ts'
 import { nameFromLatin1 } from './names.ts'
 
 /** What a walk tells of a thing. */

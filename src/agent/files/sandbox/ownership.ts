@@ -14,7 +14,7 @@ import {
   lstatSync,
 } from 'node:fs'
 import { type Descriptor, openDescriptor } from '../../../kit/files/descriptor.ts'
-import { descriptorPath, hasDescriptorPaths } from './directory.ts'
+import { descriptorPath, hasDescriptorPaths } from './addresses.ts'
 
 const isRoot = process.getuid?.() === 0
 const PERMISSIONS = 0o777

@@ -4,9 +4,9 @@ import { type BigIntStats, fstatSync, realpathSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { fail, isFailure } from '../../../contract/errors.ts'
 import { hasCode } from '../../../kit/files/errno.ts'
+import { hasDescriptorPaths } from './addresses.ts'
 import {
   type Directory,
-  hasDescriptorPaths,
   lstatAt,
   mkdirAt,
   type OpenFile,
