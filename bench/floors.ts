@@ -16,7 +16,8 @@ import { watchOthers } from './support/undisturbed.ts'
 
 const STEPS = ['first', 'unchanged', 'changed', 'changedBytes', 'restore'] as const
 const HASH_NAMES: Record<Hash, string> = {
-  openssl: "OpenSSL's SHA-256, which Node has too",
+  'sha-256': "OpenSSL's SHA-256, which Node has too",
+  'blake2b-256': "OpenSSL's BLAKE2b, which Node has too",
   pairs: 'SHA-256 of two blocks at a time, which Node does not have',
 }
 const usName = (kind: Warmth) => `gamekeeper, ${kind}`

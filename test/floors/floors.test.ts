@@ -10,7 +10,7 @@ import { run } from '../../bench/floors.ts'
 import { changeManyFiles, makeManyFiles } from '../../bench/many-files.ts'
 import type { Changed } from '../../bench/support/floors/floor.ts'
 import { startNodeProgram } from '../../bench/support/floors/node-floor.ts'
-import { buildProgram } from '../../bench/support/floors/program.ts'
+import { buildProgram, type Hash } from '../../bench/support/floors/program.ts'
 import { startLeastService } from '../../bench/support/floors/service-floor.ts'
 import { verdictOn } from '../../bench/support/floors/verdicts.ts'
 import { needs } from '../support/needs.ts'
@@ -28,15 +28,19 @@ suite('floors', needs('cc'), () => {
     return join(base, name)
   }
 
-  test('blocks are named as Node names them, by either hash', () => {
+  test('blocks are named as Node names them, by every hash', () => {
+    const hashes = new Set<Hash>(['sha-256', 'blake2b-256', ...program.hashes])
     for (const bytes of [0, 1, BLOCK - 1, BLOCK, 5 * BLOCK + 77]) {
       const content = randomBytes(bytes)
       writeFileSync(join(base, 'content'), content)
       const blocks = Array.from({ length: Math.ceil(bytes / BLOCK) }, (_, index) =>
         content.subarray(index * BLOCK, (index + 1) * BLOCK),
       )
-      const names = blocks.map((block) => createHash('sha256').update(block).digest('hex'))
-      for (const hash of program.hashes) assert.deepEqual(program.namesOf(hash, join(base, 'content')), names)
+      for (const hash of hashes) {
+        const algorithm = hash === 'blake2b-256' ? 'blake2b512' : 'sha256'
+        const names = blocks.map((block) => createHash(algorithm).update(block).digest('hex').slice(0, 64))
+        assert.deepEqual(program.namesOf(hash, join(base, 'content')), names)
+      }
     }
   })
 
@@ -59,12 +63,12 @@ suite('floors', needs('cc'), () => {
   }
 
   test('a walk looks at every entry', () => {
-    assert.equal(program.run<{ entries: number }>('openssl', 'walk', tree).entries, 7)
+    assert.equal(program.run<{ entries: number }>('sha-256', 'walk', tree).entries, 7)
   })
 
   test('a first backup writes as many bytes as it is told', () => {
     const store = folder('store')
-    const { bytes } = program.run<{ bytes: number }>('openssl', 'first', tree, store, 2_000_000)
+    const { bytes } = program.run<{ bytes: number }>('sha-256', 'first', tree, store, 2_000_000)
     assert.equal(
       bytes,
       Object.values(contents).reduce((sum, content) => sum + content.length, 0),
@@ -83,8 +87,8 @@ suite('floors', needs('cc'), () => {
 
   test('what is restored is what was packed', () => {
     const [pack, list, target] = [join(base, 'pack'), join(base, 'list'), folder('restored')]
-    program.run('openssl', 'pack', tree, pack, list)
-    program.run('openssl', 'restore', pack, list, target)
+    program.run('sha-256', 'pack', tree, pack, list)
+    program.run('sha-256', 'restore', pack, list, target)
     assertRestored(target)
   })
 
@@ -111,19 +115,19 @@ suite('floors', needs('cc'), () => {
 
   test('of what changed in place, the sectors that differ are stored, and nothing else', () => {
     const prints = join(base, 'prints')
-    const { newestNs } = program.run<{ newestNs: string }>('openssl', 'prints', tree, prints)
+    const { newestNs } = program.run<{ newestNs: string }>('sha-256', 'prints', tree, prints)
     assert.equal(newestNs, '1700000000500000000')
     const path = join(tree, 'world/region/r.0.0.mca')
     region[5 * SECTOR] = (region[5 * SECTOR] ?? 0) ^ 1
     region[39 * SECTOR] = (region[39 * SECTOR] ?? 0) ^ 1
     writeFileSync(path, region)
     const since = BigInt(newestNs) + 1n
-    const { files, fileBytes, sectors, stored } = program.run<Changed>('openssl', 'compare', tree, prints, since)
+    const { files, fileBytes, sectors, stored } = program.run<Changed>('sha-256', 'compare', tree, prints, since)
     assert.deepEqual({ files, fileBytes, sectors }, { files: 1, fileBytes: region.length, sectors: 2 })
     // The zeros of the sixth sector are in its block whatever the size of blocks is; the last block is not a whole one.
     const inBlocksOf = (kib: number) => (2 * (kib / 4) - (kib === 64 ? 8 : 0)) * SECTOR - 1000
     assert.deepEqual(stored, [4, 8, 16, 32, 64].map(inBlocksOf))
-    const { added } = program.run<{ added: number }>('openssl', 'changed', tree, prints, since, folder('changed'))
+    const { added } = program.run<{ added: number }>('sha-256', 'changed', tree, prints, since, folder('changed'))
     assert.equal(added, stored[0])
   })
 

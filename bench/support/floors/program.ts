@@ -3,11 +3,13 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { fastestBlockHash } from '../../../src/agent/backups/blocks/block-speed.ts'
+import type { BlockHash } from '../../../src/agent/backups/format/format.ts'
 
 const SOURCES = fileURLToPath(new URL('./program', import.meta.url))
 
-/** How blocks are named: by OpenSSL, which Node has too, or two at a time, which takes instructions that Node does not reach. */
-export type Hash = 'openssl' | 'pairs'
+/** How blocks are named: by OpenSSL, which Node has too, or with SHA-256 of two blocks at a time, by instructions that Node does not reach. */
+export type Hash = BlockHash | 'pairs'
 
 /** What a step prints; times are in seconds. */
 export interface Measured {
@@ -16,7 +18,7 @@ export interface Measured {
 }
 
 export interface FloorProgram {
-  /** Those that this processor can do. */
+  /** Those that are fastest here, which our store uses too: on a processor without SHA instructions, BLAKE2b. */
   hashes: Hash[]
   run<T extends object>(hash: Hash, step: string, ...args: (string | number | bigint)[]): Measured & T
   /** Names of the blocks of a file. */
@@ -35,7 +37,7 @@ export function buildProgram(folder: string): FloorProgram | undefined {
   const namesOf = (hash: Hash, path: string) => text(hash, 'hash', path).split('\n').slice(0, -1)
   const canPair = spawnSync(program, ['pairs', 'hash', '/dev/null']).status === 0
   return {
-    hashes: canPair ? ['openssl', 'pairs'] : ['openssl'],
+    hashes: [fastestBlockHash(), ...(canPair ? ['pairs' as const] : [])],
     run: (hash, step, ...args) => JSON.parse(text(hash, step, ...args.map(String))),
     namesOf,
   }

@@ -53,7 +53,7 @@ struct tree walk(const char *root, int64_t since_ns);
 /** Runs `work(context, index)` on so many threads and waits for all. */
 void on_threads(int count, void (*work)(void *context, int index), void *context);
 
-/** "openssl", or "pairs": two blocks at a time with the processor's instructions for SHA-256. */
+/** "sha-256" or "blake2b-256" by OpenSSL, or "pairs": SHA-256 of two blocks at a time with the processor's instructions for it. */
 void choose_hash(const char *name);
 /** Names of the blocks of 64 KiB, the last of which may be shorter. Returns how many. */
 size_t hash_blocks(const uint8_t *data, size_t bytes, uint8_t (*names)[32]);
