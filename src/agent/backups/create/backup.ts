@@ -60,7 +60,9 @@ export async function runBackup(
   const sink = createPackSink(repository)
   const manifest = createManifest(repository.blobs, repository.sealer, request, previous, repository.manifestSizes)
   const notes = createNotes()
-  const queue = createEntryQueue(manifest, report)
+  const queue = createEntryQueue(manifest, report, ({ path }, first) =>
+    notes.warn(`${path} is the same file as ${first.path}, which could not be read, and is not in the backup.`),
+  )
   const pool = repository.pool.of(serverId)
   const reader = createFileReader({ repository, pool, sink, signal, holes: createHoleBudget(), bytesPerSecond })
   const given = { repository, sandbox, request, previous, signal, startedAt }

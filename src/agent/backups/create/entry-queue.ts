@@ -38,6 +38,7 @@ export interface EntryQueue {
 export function createEntryQueue(
   manifest: Pick<ManifestWriter, 'add' | 'addAsItStands' | 'addChunk'>,
   report: (done: { filesDone: number; bytesDone: number }) => void,
+  onDropped: (link: Entry, first: Entry) => void,
 ): EntryQueue {
   const waiting: (QueuedEntry | QueuedChunk)[] = []
   const counts = { ...NO_ENTRIES }
@@ -46,7 +47,10 @@ export function createEntryQueue(
   function write(head: QueuedEntry): Promise<void> | undefined {
     length--
     const entry = linked(head)
-    if (!entry) return undefined
+    if (!entry) {
+      if (head.firstLink) onDropped(head.entry, head.firstLink.entry)
+      return undefined
+    }
     count(counts, entry)
     return head.kept ? manifest.addAsItStands(head.kept) : manifest.add(entry, head.key)
   }

@@ -1,5 +1,6 @@
 // For each entry the walk finds: reused from the last manifest, or described anew and, if it is a file whose content is
 // not known, read.
+import { fstatSync } from 'node:fs'
 import { type Descriptor, openDescriptor } from '../../../kit/files/descriptor.ts'
 import { addressOf } from '../../files/sandbox/directory.ts'
 import type { WalkEntry } from '../../files/sandbox/walk.ts'
@@ -10,7 +11,7 @@ import type { Entry, StoredEntry } from '../format/entries.ts'
 import { BLOCK_BYTES } from '../format/format.ts'
 import type { ManifestCursor } from '../store/manifest-cursor.ts'
 import type { Repository } from '../store/repository.ts'
-import { describedBy, entryOf, type Notes } from '../tree/backup-entries.ts'
+import { describedBy, entryOf, mayHideWrites, type Notes } from '../tree/backup-entries.ts'
 import { isAsItStands, isUnchangedFile, OPEN_FILE } from '../tree/unchanged.ts'
 import { errorCode } from '../workers/worker-jobs.ts'
 import type { EntryQueue, QueuedEntry } from './entry-queue.ts'
@@ -22,6 +23,8 @@ import type { PackSink } from './pack-sink.ts'
 /** What opening a file says where somebody has taken it away, or put something else in its place. */
 const GONE = ['ENOENT', 'ELOOP', 'ENXIO']
 const UNREADABLE = ['EACCES', 'EPERM', 'EIO']
+/** Files of a backup that are written to the disk before they are read: each takes up to some milliseconds. */
+const FLUSHES_AT_MOST = 64
 
 export interface EntrySourceDeps {
   repository: Repository
@@ -70,7 +73,7 @@ export function createEntrySource(deps: EntrySourceDeps): EntrySource {
   }
 
   function takeFile(found: WalkEntry, key: string, known: StoredEntry | undefined): void {
-    const { ino: inode, nlink, dev } = found.stats
+    const { nlink } = found.stats
     const isKnown = known !== undefined && isUnchangedFile(found.stats, known) && (isWhole() || isStored(sink, known))
     if (isKnown && nlink === 1n && known.hardLink === null) {
       push(known, key, known)
@@ -78,7 +81,7 @@ export function createEntrySource(deps: EntrySourceDeps): EntrySource {
     }
     const entry = entryOf(found, notes)
     if (!entry) return
-    const firstLink = nlink > 1n ? links.get(`${dev} ${inode}`) : undefined
+    const firstLink = nlink > 1n ? links.get(linkKeyOf(found)) : undefined
     const queued: QueuedEntry = {
       entry,
       key,
@@ -89,11 +92,12 @@ export function createEntrySource(deps: EntrySourceDeps): EntrySource {
     }
     queue.push(queued)
     if (firstLink) return
-    if (nlink > 1n) links.set(`${dev} ${inode}`, queued)
+    let isWhatWasSeen = true
     if (isKnown) {
       entry.content = known.content
       queued.isReady = true
-    } else read(found, queued, known)
+    } else isWhatWasSeen = read(found, queued, known)
+    if (nlink > 1n && isWhatWasSeen) links.set(linkKeyOf(found), queued)
   }
 
   return {
@@ -108,8 +112,16 @@ export function createEntrySource(deps: EntrySourceDeps): EntrySource {
   }
 }
 
-/** Has the files of queued entries read, and completes the entries by what was read. */
+/** The number of an inode that was freed may be used again at once: the change time tells the two files apart. */
+const linkKeyOf = ({ stats: { dev, ino, ctimeNs } }: WalkEntry) => `${dev} ${ino} ${ctimeNs}`
+
+/**
+ * Has the files of queued entries read, and completes the entries by what was read. What it returns says whether it opened the file that
+ * the walk saw; one without several links may be opened later.
+ */
 function createReadStarter({ repository, serverId, reader, notes, onPatched }: EntrySourceDeps) {
+  let flushes = FLUSHES_AT_MOST
+
   function settle(queued: QueuedEntry, outcome: JoinedReads, as: ReadAs): void {
     queued.isReady = true
     const { path } = queued.entry
@@ -133,7 +145,7 @@ function createReadStarter({ repository, serverId, reader, notes, onPatched }: E
     if (as.attempts > 1) describedBy(entry, as)
     entry.content = outcome.content
     entry.sizeBytes = outcome.sizeBytes
-    entry.isSettled &&= !outcome.isTorn
+    entry.isSettled &&= !outcome.isTorn && (!mayHideWrites(as) || (as.isFlushed && as.attempts === 1))
     if (outcome.isPatched) onPatched()
     if (outcome.prints) repository.prints.set(serverId, path, outcome.prints)
   }
@@ -152,26 +164,38 @@ function createReadStarter({ repository, serverId, reader, notes, onPatched }: E
     )
   }
 
-  return (found: WalkEntry, queued: QueuedEntry, before: StoredEntry | undefined): void => {
-    const { size } = found.stats
+  /** Otherwise it is read again by the next backup. */
+  function takesFlush(found: WalkEntry, { entry }: QueuedEntry): boolean {
+    if (!entry.isSettled || flushes === 0 || !mayHideWrites(found)) return false
+    flushes--
+    return true
+  }
+
+  return (found: WalkEntry, queued: QueuedEntry, before: StoredEntry | undefined): boolean => {
+    const { size, nlink, ino } = found.stats
     if (size === 0n) {
       queued.isReady = true
-      return
+      return true
     }
     const done = (outcome: JoinedReads, as: ReadAs) => settle(queued, outcome, as)
-    if (size < PRINTED_FROM_BYTES) {
+    const isSmall = size < PRINTED_FROM_BYTES
+    const mustFlush = takesFlush(found, queued)
+    if (isSmall && nlink === 1n && !mustFlush) {
       reader.addNamed(found, done)
-      return
+      return true
     }
     let file: Descriptor
     try {
       file = openDescriptor(addressOf(found.parent, found.name), OPEN_FILE)
     } catch (error) {
       dropUnopened(queued, errorCode(error))
-      return
+      return false
     }
-    const known = repository.prints.get(serverId, found.path)
-    reader.add(file, found, { known, prior: before && priorOf(repository, before) }, done)
+    const isWhatWasSeen = nlink === 1n || fstatSync(file.fd, { bigint: true }).ino === ino
+    const prior = isSmall || !before ? undefined : priorOf(repository, before)
+    const known = isSmall ? undefined : repository.prints.get(serverId, found.path)
+    reader.add(file, found, { known, prior, mustFlush }, done)
+    return isWhatWasSeen
   }
 }
 

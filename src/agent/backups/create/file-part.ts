@@ -11,6 +11,8 @@ export interface ReadAs {
   readonly stats: EntryStats
   /** When the stats were taken. */
   readonly seenAt: number
+  /** Its pages were written to the disk before it was read, so that any later write changes its times. */
+  readonly isFlushed: boolean
 }
 
 /** What was read at the last attempt; `isTorn`: the file changed during that too. */
@@ -24,6 +26,10 @@ export interface OpenedFile {
   stats: EntryStats
   seenAt: number
   attempts: number
+  isFlushed: boolean
+  /** Resolves once its pages have been written to the disk, where that was asked for and has begun. */
+  flushing: Promise<void> | undefined
+  mustFlush: boolean
   known: Prints | undefined
   prior: PriorBlocks | undefined
   /** Of a file that is read in more than one go. */

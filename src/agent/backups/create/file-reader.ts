@@ -1,6 +1,7 @@
 // Has files read by the worker threads: small ones many at a time, large ones in segments, in bounded memory. A file that
 // changes while it is read is read again.
-import { fstatSync } from 'node:fs'
+import { fdatasync, fstatSync } from 'node:fs'
+import { promisify } from 'node:util'
 import { type Descriptor, openDescriptor } from '../../../kit/files/descriptor.ts'
 import { createRateLimit } from '../../../kit/waiting/rate-limit.ts'
 import { createWorkGroup } from '../../../kit/waiting/work-group.ts'
@@ -26,19 +27,21 @@ const ATTEMPTS_AT_MOST = 4
 /** Instead of an error code: the file is not read, since nearly all of it is a hole. */
 export const TOO_SPARSE = 'too sparse'
 
+const fdatasyncAsync = promisify(fdatasync)
+
 type Found = Pick<WalkEntry, 'stats' | 'seenAt'>
 
-interface FileBefore {
+interface Reading {
+  /** What the file was when it was last read, and in the last backup. */
   known?: Prints | undefined
   prior?: PriorBlocks | undefined
+  /** Its pages are written to the disk first. */
+  mustFlush?: boolean
 }
 
 export interface FileReader {
-  /**
-   * Takes the descriptor over. `before`: what the file was when it was last read, and in the last backup. `done` is called
-   * once, from `step` or `finish`.
-   */
-  add(descriptor: Descriptor, found: Found, before: FileBefore, done: OnRead): void
+  /** Takes the descriptor over. `done` is called once, from `step` or `finish`. */
+  add(descriptor: Descriptor, found: Found, reading: Reading, done: OnRead): void
   /** A small file, opened by whoever reads it. */
   addNamed(found: Found & Pick<WalkEntry, 'parent' | 'name'>, done: OnRead): void
   /** Whether to `step` before adding more. */
@@ -118,6 +121,7 @@ export function createFileReader(deps: {
     let bytes = 0
     for (const { from, to } of parts) bytes += to - from
     await rate.take(bytes, signal)
+    for (const { file } of parts) if (file.mustFlush) await flushOnce(file)
     const files = packRanges(parts)
     let reads = listPatches(await keep(await pool.read({ files, filter: repository.index.filter() })), parts)
     // The filter, a print or the last backup led to a block that is damaged, gone, or was never here.
@@ -134,6 +138,23 @@ export function createFileReader(deps: {
     for (const read of reads) {
       const part = parts[index++]
       if (part) finishPart(part, read)
+    }
+  }
+
+  function flushOnce(file: OpenedFile): Promise<void> {
+    file.flushing ??= flush(file)
+    return file.flushing
+  }
+
+  /** Where that fails, the file counts as one whose times may hide writes. */
+  async function flush(file: OpenedFile): Promise<void> {
+    const { source } = file
+    if (!('file' in source)) return
+    try {
+      await source.file.use(fdatasyncAsync)
+      file.isFlushed = true
+    } catch {
+      file.isFlushed = false
     }
   }
 
@@ -210,10 +231,22 @@ export function createFileReader(deps: {
     else source.hold[Symbol.dispose]()
   }
 
-  function addFile(source: Source, found: Found, { known, prior }: FileBefore, done: OpenedFile['done']): void {
-    const { stats, seenAt } = found
-    const reading = { attempts: 1, segments: NO_SEGMENTS, segmentsLeft: 0 }
-    const file: OpenedFile = { source, stats, seenAt, known, prior, ...reading, place: opened.length, done }
+  function addFile(source: Source, found: Found, reading: Reading, done: OpenedFile['done']): void {
+    const file: OpenedFile = {
+      source,
+      stats: found.stats,
+      seenAt: found.seenAt,
+      attempts: 1,
+      isFlushed: false,
+      flushing: undefined,
+      mustFlush: reading.mustFlush ?? false,
+      known: reading.known,
+      prior: reading.prior,
+      segments: NO_SEGMENTS,
+      segmentsLeft: 0,
+      place: opened.length,
+      done,
+    }
     opened.push(file)
     enqueue(file)
     startJobs()
@@ -238,7 +271,7 @@ export function createFileReader(deps: {
   }
 
   return {
-    add: (file, found, before, done) => addFile({ file }, found, before, done),
+    add: (file, found, reading, done) => addFile({ file }, found, reading, done),
     addNamed(found, done) {
       const { parent, name } = found
       addFile({ address: addressOf(parent, name), hold: holds.hold(parent) }, found, {}, done)

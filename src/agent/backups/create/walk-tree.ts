@@ -41,6 +41,8 @@ export async function walkTree(walk: TreeWalk): Promise<Entry> {
   const { chunkBytes } = repository.manifestSizes
   using directory = sandbox.openDirectory('/')
   const seen = { seenAt: Date.now(), stats: fstatSync(directory.fd, { bigint: true }) }
+  /** The next millisecond: a change just before the walk must not count. */
+  const begunNs = BigInt(seen.seenAt + 1) * 1_000_000n
   const turn = createTurns(sandbox.share, signal)
   const latest = isWhole() ? repository.latest.get(serverId) : undefined
   using checks =
@@ -52,7 +54,18 @@ export async function walkTree(walk: TreeWalk): Promise<Entry> {
   const rules = createIgnoreRules(ignored)
   const isLeftOut = (found: WalkEntry) => rules.isIgnored(found.path, found.stats.isDirectory())
   const enter = (found: WalkEntry) => !isLeftOut(found) && isReadable(found, notes)
-  using tree = sandbox.openWalk('/', { sorted: true, enter, lookers: pool.lookers })
+  const onGone = (path: string) => {
+    notes.leftOut()
+    if (!rules.isIgnored(path, false) && !rules.isIgnored(path, true))
+      notes.warn(`${path} vanished before it was read.`)
+  }
+  const onCutOff = (path: string) => {
+    notes.leftOut()
+    notes.warn(
+      `A directory far below ${path} was moved while it was read; some of what ${path} holds is not in the backup.`,
+    )
+  }
+  using tree = sandbox.openWalk('/', { sorted: true, enter, lookers: pool.lookers, onGone, onCutOff })
   const keyOf = createOrderKeys()
   const isFull = () => reader.isFull() || queue.length > PENDING_AT_MOST
 
@@ -97,6 +110,7 @@ export async function walkTree(walk: TreeWalk): Promise<Entry> {
     const found = tree.next()
     if (!found) break
     if (isLeftOut(found)) continue
+    if (isChangedSince(begunNs, found.stats)) notes.changed()
     const key = keyOf(found.parent.path, found.name)
     const passes = passing?.over(key)
     if (passes && (await passes)) continue
@@ -107,8 +121,16 @@ export async function walkTree(walk: TreeWalk): Promise<Entry> {
   }
   await reader.finish()
   await queue.drain()
+  if (isChangedSince(begunNs, fstatSync(directory.fd, { bigint: true }))) notes.changed()
   return describedBy(newEntry('/', 'directory'), seen)
 }
+
+/**
+ * Whether a name in this directory has come or gone since. What was moved from here to where the walk has been already is in the backup
+ * in neither place, and the next backup finds it.
+ */
+const isChangedSince = (begunNs: bigint, stats: Pick<EntryStats, 'isDirectory' | 'ctimeNs'>) =>
+  stats.isDirectory() && stats.ctimeNs >= begunNs
 
 /**
  * Whether all that the last backup does not list is known to be what its patterns say, so that what is new shows by the

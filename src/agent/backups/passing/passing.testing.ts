@@ -9,7 +9,7 @@ import { assertSameTree, snapshot, type TestAgent, type Tree, testAgent } from '
 
 export const SERVER = 'srv_a'
 /** By then all that was just written counts as settled. */
-const LATER_MS = 10_000
+const LATER_MS = 100_000
 /** The one directory that every backup lists. */
 export const TOP = 1
 

@@ -11,6 +11,11 @@ import { type Entry, NO_CONTENT } from '../format/entries.ts'
 
 /** Equal times prove equal content only for a file that had been left alone for longer than any clock's tick. */
 const SETTLED_NS = 1_000_000_000n
+/**
+ * A program that has mapped a page of a file changes the file's times by its first write to the page, and by none after it until the
+ * kernel has written the page to the disk, which it does after 30 s by default.
+ */
+const WRITTEN_BACK_NS = 60_000_000_000n
 const WARNINGS_KEPT = 200
 
 export function createNotes() {
@@ -99,6 +104,12 @@ export function newEntry(path: string, kind: Entry['kind']): Entry {
     hardLink: null,
     content: NO_CONTENT,
   }
+}
+
+/** Whether its times may hide writes to a mapped page: see `WRITTEN_BACK_NS`. */
+export function mayHideWrites({ stats, seenAt }: Pick<WalkEntry, 'stats' | 'seenAt'>): boolean {
+  const since = BigInt(seenAt) * 1_000_000n - WRITTEN_BACK_NS
+  return stats.mtimeNs > since || stats.ctimeNs > since
 }
 
 /** Many are seen at the same time. */

@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import { openDescriptors } from '../trees.testing.ts'
 import { openRoot } from './directory.ts'
 import type { Lookers } from './look-ahead.ts'
@@ -106,4 +107,37 @@ test('what was listed of a directory is not taken for what another holds that ha
   })
   const within = found.map((line) => line.split(' ')[0] ?? '').filter((path) => path.startsWith(`/${replaced}/`))
   assert.deepEqual(within, [`/${replaced}/new`])
+})
+
+test('names that others listed do not count for a directory that the walk looked at itself later', async (t) => {
+  const root = makeTree(t)
+  const answer = Promise.withResolvers<void>()
+  const listed: string[] = []
+  const lookers: Lookers = {
+    areStarted: () => true,
+    async look(address, names) {
+      const looked = look(address, names)
+      listed.push(...[...looked.lists.keys()].map((index) => names[index] ?? ''))
+      await answer.promise
+      return looked
+    },
+  }
+  using top = openRoot(root)
+  using tree = openWalk(top, { sorted: true, lookers })
+  const found: string[] = []
+  let changed = ''
+  for (;;) {
+    await tree.waits()
+    const entry = tree.next()
+    if (!entry) break
+    found.push(entry.path)
+    if (changed === '') {
+      changed = listed.find((name) => name.startsWith('small-') && `/${name}` > entry.path) ?? ''
+      if (changed !== '') writeFileSync(join(root, changed, 'new'), '')
+    } else if (entry.path === `/${changed}`) {
+      answer.resolve()
+      await setImmediate()
+    }
+  }
+  assert.ok(found.includes(`/${changed}/new`), changed)
 })

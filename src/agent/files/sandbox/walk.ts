@@ -40,6 +40,13 @@ export interface WalkOptions {
   anyDepth?: boolean
   /** Has what comes next looked at meanwhile, where it is `sorted`: see `Walk.waits`. */
   lookers?: Lookers
+  /** Called with the path of a listed name that nothing has any more, and of a directory that vanished before it was entered. */
+  onGone?: (path: string) => void
+  /**
+   * Called with the path from which the walk goes on where the way back up was cut off, since a directory far down was moved away: what
+   * was still to come between the two is left out.
+   */
+  onCutOff?: (path: string) => void
 }
 
 /** For whoever passes over so many entries that waiting for each would cost more than the rest: see `createTurns`. */
@@ -87,13 +94,18 @@ export function openWalk(top: Directory, options: Omit<WalkOptions, 'signal'> = 
   const ahead = isSorted && options.lookers ? createLookAhead(options.lookers) : undefined
   const levels: Names[] = [isSorted ? sortedNames(top, ahead) : streamedNames(top)]
   let given: WalkEntry | undefined
+  /** Whether the stats of what was taken last are those that others saw: only then did they list its names no earlier than that. */
+  let isSeenByOthers = false
 
   /** Whether it is in there then. */
   function descend(entry: WalkEntry): boolean {
     const { stats, isMountPoint, isTooDeep } = entry
     if (!stats.isDirectory() || isMountPoint || isTooDeep || options.enter?.(entry) === false) return false
-    const listed = levels.at(-1)?.listed()
-    if (!descent.enter(entry.name)) return false
+    const listed = isSeenByOthers ? levels.at(-1)?.listed() : undefined
+    if (!descent.enter(entry.name)) {
+      options.onGone?.(entry.path)
+      return false
+    }
     const { current } = descent
     const isAtOnce = isSorted || levels.length >= STREAMED_LEVELS
     levels.push(isAtOnce ? sortedNames(current, ahead, listed) : streamedNames(current))
@@ -113,7 +125,9 @@ export function openWalk(top: Directory, options: Omit<WalkOptions, 'signal'> = 
 
   function ascend(): void {
     const isAtTop = levels.length === 1
-    for (let left = isAtTop ? 1 : descent.leave(); left > 0; left--) levels.pop()?.close()
+    const count = isAtTop ? 1 : descent.leave()
+    for (let left = count; left > 0; left--) levels.pop()?.close()
+    if (count > 1) options.onCutOff?.(descent.current.path)
   }
 
   function describe(parent: Directory, name: string, stats: EntryStats, seenAt: number): WalkEntry {
@@ -129,8 +143,11 @@ export function openWalk(top: Directory, options: Omit<WalkOptions, 'signal'> = 
     const parent = descent.current
     const seenAt = Date.now()
     const seen = names.seen()
+    isSeenByOthers = seen !== undefined
     const stats = seen === undefined ? statsIfThere(parent, name) : seen
-    return stats ? describe(parent, name, stats, seen?.seenAt ?? seenAt) : undefined
+    if (stats) return describe(parent, name, stats, seen?.seenAt ?? seenAt)
+    options.onGone?.(childPath(parent.path, name))
+    return undefined
   }
 
   /** Up to the directory that is wanted, or that holds it. */
