@@ -12,10 +12,10 @@ import { changeManyFiles, makeManyFiles } from './many-files.ts'
 import { holds, median, peakBytes, restartPeak, table } from './measure.ts'
 import { initRestic, sizeOf } from './support/backup-peers.ts'
 import { type BackupService, startBackupService } from './support/backup-service.ts'
+import { settle } from './support/settling.ts'
 
 const MIB = 1024 ** 2
 const POLL_MS = 20
-const SETTLING_MS = 1100
 /** Of how many backups at either end of the chain the median is taken. */
 const AT_EITHER_END = 3
 
@@ -26,6 +26,8 @@ export interface ScaleShape {
   chain: number
   changed: number
   deleted: number
+  /** How long its files are left alone; a minute by default, as `SETTLED_MS` says. */
+  settleMs?: number
   /** Backups that restic makes before half of them are pruned; 0 leaves it out. */
   peerChain: number
 }
@@ -43,7 +45,7 @@ export async function run(
   },
 ): Promise<boolean> {
   const held: boolean[] = []
-  if (shape.manyFiles > 0) held.push(...(await inFolder((base) => manyFiles(base, shape.manyFiles))))
+  if (shape.manyFiles > 0) held.push(...(await inFolder((base) => manyFiles(base, shape))))
   if (shape.chainFiles > 0) held.push(...(await inFolder((base) => chain(base, shape))))
   return held.every(Boolean)
 }
@@ -58,7 +60,7 @@ async function inFolder<T>(work: (base: string) => Promise<T>): Promise<T> {
 }
 
 /** Each step in a service that has just been started: what an earlier one left in memory is not its own. */
-async function manyFiles(dataDir: string, count: number): Promise<boolean[]> {
+async function manyFiles(dataDir: string, { manyFiles: count, settleMs }: ScaleShape): Promise<boolean[]> {
   const steps: { name: string; seconds: number; peak: number }[] = []
   const step = async (name: string, work: (running: BackupService) => Promise<unknown>) => {
     const running = await startBackupService(dataDir)
@@ -83,7 +85,7 @@ async function manyFiles(dataDir: string, count: number): Promise<boolean[]> {
     files = filesOf(serverId)
   })
   makeManyFiles(files, count)
-  await delay(SETTLING_MS)
+  await settle(settleMs)
   await step('first backup', async ({ backUp }) => {
     backupId = (await backUp(serverId)).backup.id
   })
@@ -107,7 +109,7 @@ async function chain(base: string, shape: ScaleShape): Promise<boolean[]> {
     const { id: serverId } = await running.client.servers.create({ name: 'Long chain' })
     tree = running.filesOf(serverId)
     makeManyFiles(tree, shape.chainFiles)
-    await delay(SETTLING_MS)
+    await settle(shape.settleMs)
     for (let version = 1; version <= shape.chain; version++) {
       if (version > 1) changeManyFiles(tree, shape.chainFiles, shape.changed, version)
       made.push(await running.backUp(serverId))

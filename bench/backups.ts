@@ -37,7 +37,7 @@ function toolsFor(tree: BenchTree): Tool[] {
   if (isInstalled('rustic')) peers.push(rustic)
   else console.log('rustic is not installed, so it is not measured')
   const packers = [tar('tar | pigz -1', 'pigz -1'), tar(ZSTD, 'zstd -3 -T2 -q')]
-  const all = [ours('warm', tree.changeMuch), ours('cold', tree.changeMuch), ...peers, ...packers]
+  const all = [ours('warm', tree), ours('cold', tree), ...peers, ...packers]
   const only = process.env.GAMEKEEPER_BENCH_TOOLS?.split(',')
   return only ? all.filter(({ name }) => only.some((part) => name.includes(part))) : all
 }

@@ -62,7 +62,7 @@ async function measureFloors(name: string, tree: BenchTree, program: FloorProgra
   const inNode = kinds.flatMap((kind) => [createNodeFloor(kind, shares), createServiceFloor(kind)])
   const measured = await measureTree(tree, rounds, (soFar) => {
     times = soFar
-    return [...kinds.map((kind) => ours(kind, tree.changeMuch)), ...peers, ...floors, ...inNode, formatFloor]
+    return [...kinds.map((kind) => ours(kind, tree)), ...peers, ...floors, ...inNode, formatFloor]
   })
   const bounds = mediansOf(Object.fromEntries(floors.map((floor) => [floor.name, floor.bounds])))
   const verdicts = program.hashes.flatMap((hash) => {

@@ -22,13 +22,13 @@ import {
   type Steps,
 } from './support/offsite/peers.ts'
 import { fillWithRandom } from './support/offsite/random-files.ts'
+import { settle, TICK_MS } from './support/settling.ts'
 
 const size = (name: string, usual: number) => Number(process.env[`GAMEKEEPER_BENCH_${name}`] ?? usual)
 const ROUNDS = size('ROUNDS', 3)
 const PAIRS = size('PAIRS', 12)
 const SENT_GB = size('GB', 10)
 const MIB = 1024 ** 2
-const SETTLING_MS = 1100
 /** By then a service that has nothing to do has all that it needs in memory. */
 const IDLE_MS = 5000
 
@@ -57,6 +57,7 @@ export async function run(): Promise<boolean> {
 async function peers(base: string, s3: CountingS3): Promise<boolean[]> {
   const tree = join(base, 'tree')
   makeTree(tree, MINECRAFT)
+  await settle()
   let changes = 0
   const change = (root: string) => changeTree({ root, seed: 100 + changes++, ...SAVED })
   const tools = { gamekeeper: oursInRound, restic: resticInRound }
@@ -149,6 +150,7 @@ function judge({ gamekeeper: ours, restic: theirs }: Record<'gamekeeper' | 'rest
 async function pairs(base: string, s3: CountingS3): Promise<boolean[]> {
   const tree = join(base, 'tree')
   makeTree(tree, MINECRAFT)
+  await settle()
   const start = async (name: string, settings: Record<string, string>) => {
     const dataDir = join(base, name)
     mkdirSync(dataDir)
@@ -172,7 +174,7 @@ async function pairs(base: string, s3: CountingS3): Promise<boolean[]> {
     )
     for (let pair = 0; pair < PAIRS; pair++) {
       for (const { files } of [plain, mirrored]) changeTree({ root: files, seed: 300 + pair, ...SAVED })
-      await delay(SETTLING_MS)
+      await settle(TICK_MS)
       const both = { plain, mirrored }
       const order = pair % 2 ? (['plain', 'mirrored'] as const) : (['mirrored', 'plain'] as const)
       for (const name of order) both[name].seconds.push(await backUp[name]())

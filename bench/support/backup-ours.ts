@@ -2,15 +2,14 @@
 // small server, as one that runs has; cold, it was started just before each step.
 import { mkdirSync, renameSync, rmdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { MINECRAFT, makeTree, type TreeShape } from '../game-tree.ts'
 import { peakBytes } from '../measure.ts'
 import { discard, heat, record, sizeOf, type Tool, UNCHANGED_RUNS, type Warmth } from './backup-peers.ts'
 import { type BackupService, startBackupService } from './backup-service.ts'
+import type { BenchTree } from './backup-trees.ts'
 import { changeTree } from './change-tree.ts'
+import { settle } from './settling.ts'
 
-/** What was written within the last second is read again by the next backup, since its time proves nothing yet. */
-const SETTLING_MS = 1100
 const WARM_UPS = 12
 /** Large enough that more than one thread looks at it: the code of one that never has is not compiled. */
 const SMALL: TreeShape = { regionFiles: 4, regionBytes: MINECRAFT.regionBytes, smallFiles: 2000 }
@@ -18,8 +17,7 @@ const SMALL: TreeShape = { regionFiles: 4, regionBytes: MINECRAFT.regionBytes, s
 const SMALL_CHANGE = { files: 1, bytes: 375_000, smallFiles: 0 }
 const LIMITS = { entries: 2_000_000 }
 
-/** `changeMuch`: about one in a hundred of the files, rewritten all over. */
-export function ours(kind: Warmth, changeMuch: (root: string) => void): Tool {
+export function ours(kind: Warmth, { changeMuch, settleMs }: Pick<BenchTree, 'changeMuch' | 'settleMs'>): Tool {
   return {
     name: `gamekeeper, ${kind}`,
     async round({ base, tree, change }, times) {
@@ -45,7 +43,7 @@ export function ours(kind: Warmth, changeMuch: (root: string) => void): Tool {
       rmdirSync(files)
       renameSync(tree, files)
       try {
-        if (kind === 'warm') await warmUp(running, await make('Small'), await make('Copy'))
+        if (kind === 'warm') await warmUp(running, await make('Small'), await make('Copy'), settleMs)
         const backUp = () => step((service) => service.backUp(serverId))
         const held = sizeOf(store)
         record(times, 'first', (await backUp()).seconds)
@@ -55,7 +53,7 @@ export function ours(kind: Warmth, changeMuch: (root: string) => void): Tool {
         const before = sizeOf(store)
         record(times, 'changed', (await backUp()).seconds)
         record(times, 'changedBytes', sizeOf(store) - before)
-        await delay(SETTLING_MS)
+        await settle(settleMs)
         const { backup } = await backUp()
         heat(store)
         record(times, 'restore', await step(({ restore }) => restore(serverId, backup.id, emptyId)))
@@ -71,7 +69,12 @@ export function ours(kind: Warmth, changeMuch: (root: string) => void): Tool {
   }
 }
 
-async function warmUp({ filesOf, backUp, restore }: BackupService, smallId: string, copyId: string): Promise<void> {
+async function warmUp(
+  { filesOf, backUp, restore }: BackupService,
+  smallId: string,
+  copyId: string,
+  settleMs?: number,
+): Promise<void> {
   for (let count = 0; count < WARM_UPS; count++) {
     makeTree(filesOf(smallId), SMALL, 2 + count)
     const { backup } = await backUp(smallId)
@@ -81,6 +84,6 @@ async function warmUp({ filesOf, backUp, restore }: BackupService, smallId: stri
     changeTree({ root: filesOf(smallId), seed: 2 + count, ...SMALL_CHANGE })
     await backUp(smallId)
   }
-  await delay(SETTLING_MS)
+  await settle(settleMs)
   for (let count = 0; count < WARM_UPS; count++) await backUp(smallId)
 }

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { median } from '../measure.ts'
 import { heat, LINES, type Line, type Times, type Tool } from './backup-peers.ts'
 import type { BenchTree } from './backup-trees.ts'
+import { settle } from './settling.ts'
 
 export const ROUNDS = Number(process.env.GAMEKEEPER_BENCH_ROUNDS ?? 3)
 const MIB = 1024 ** 2
@@ -22,7 +23,7 @@ export const mediansOf = (times: Record<string, Times>): Medians =>
 
 /** `toolsFor` is asked before each round; what was measured by then is filled in while it runs. */
 export async function measureTree(
-  bench: Pick<BenchTree, 'make' | 'change'>,
+  bench: Pick<BenchTree, 'make' | 'change' | 'settleMs'>,
   rounds: number,
   toolsFor: (times: Record<string, Times>) => Tool[],
 ): Promise<Medians> {
@@ -33,6 +34,7 @@ export async function measureTree(
     const tree = join(base, 'tree')
     const change = (root: string) => bench.change(root, 100 + changes++)
     bench.make(tree)
+    await settle(bench.settleMs)
     for (let round = 0; round < rounds; round++) {
       const place = { base: join(base, `round-${round}`), tree, change }
       mkdirSync(place.base)

@@ -12,6 +12,8 @@ export interface BenchTree {
   /** About one in a hundred of the files, rewritten all over. */
   changeMuch(root: string): void
   bars: Bars
+  /** How long its files are left alone; a minute by default, as `SETTLED_MS` says. */
+  settleMs?: number
 }
 
 /** How many times the peer takes what we take; what is undefined is reported only. */

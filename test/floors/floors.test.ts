@@ -175,6 +175,7 @@ suite('floors', needs('cc'), () => {
       change: (root: string, seed: number) => changeManyFiles(root, 300, 5, seed),
       changeMuch: (root: string) => changeManyFiles(root, 300, 3, 900),
       bars: { first: 1, unchanged: 1, restore: 1 },
+      settleMs: 0,
     }
     // Without a peer there is nothing to judge; that every step was measured is what is tested.
     assert.equal(await run({ trees: { small }, rounds: 1, kinds: ['cold'], peers: [] }), true)

@@ -1,7 +1,6 @@
 // How long a world stands still for its backup: a server of about 1.9 GB in which 15 MB changed since the last one, while its
 // game runs and obeys save-off and save-on. Against the whole of the same backup while no game runs, as its times say.
 import { rmSync } from 'node:fs'
-import { setTimeout as delay } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import type { Backup } from '../../../src/contract/backups/backups.ts'
 import { gameFile, QUIESCE, READY } from '../../../test/support/games.ts'
@@ -9,11 +8,10 @@ import { until } from '../../../test/support/until.ts'
 import { MINECRAFT, makeTree } from '../../game-tree.ts'
 import { holds, median, table } from '../../measure.ts'
 import { changeTree } from '../change-tree.ts'
+import { settle, TICK_MS } from '../settling.ts'
 import { type GameService, startGameService } from './game-service.ts'
 
 const ROUNDS = Number(process.env.GAMEKEEPER_BENCH_ROUNDS ?? 5)
-/** What was written within the last second is read again by the next backup, since its time proves nothing yet. */
-const SETTLING_MS = 1100
 /** What a game that saves rewrites. */
 const SAVED = { files: 40, bytes: 15_000_000, smallFiles: 0 }
 
@@ -24,7 +22,7 @@ const TEMPLATE = {
 
 /** Of a server in which something has changed since its last backup. */
 async function backUp({ client, filesOf }: GameService, serverId: string, seed: number): Promise<Backup> {
-  await delay(SETTLING_MS)
+  await settle(TICK_MS)
   await client.backups.wait(serverId, (await client.backups.create(serverId)).id)
   changeTree({ root: filesOf(serverId), seed, ...SAVED })
   return await client.backups.wait(serverId, (await client.backups.create(serverId)).id)
@@ -53,6 +51,7 @@ export async function heldWorld(): Promise<boolean> {
   await games.client.templates.create(JSON.stringify(TEMPLATE))
   const serverId = await games.create('Saving', pathToFileURL(gameFile('saving')), 'saving')
   makeTree(games.filesOf(serverId), MINECRAFT)
+  await settle()
   const { held, scans } = await measure(games, serverId)
   rmSync(games.filesOf(serverId), { recursive: true, force: true })
   table([

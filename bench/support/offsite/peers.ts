@@ -10,6 +10,7 @@ import { MINECRAFT, makeTree, type TreeShape } from '../../game-tree.ts'
 import { cpuSeconds, cpuSecondsOfEnded, median } from '../../measure.ts'
 import { discard, heat } from '../backup-peers.ts'
 import { type BackupService, startBackupService } from '../backup-service.ts'
+import { settle, TICK_MS } from '../settling.ts'
 import { type CountingS3, sumOf, type Traffic } from './counting-s3.ts'
 
 export const STEPS = ['first', 'changed', 'list', 'restore', 'fromNothing', 'listAnew'] as const
@@ -41,7 +42,6 @@ export interface OffsiteRound {
 const CLI = fileURLToPath(new URL('../../../bin/gamekeeper.js', import.meta.url))
 const WARM_UPS = 6
 const SMALL: TreeShape = { regionFiles: 4, regionBytes: MINECRAFT.regionBytes, smallFiles: 500 }
-const SETTLING_MS = 1100
 const POLL_MS = 10
 const LISTS = 5
 const LOGGED_MS = 200
@@ -80,7 +80,7 @@ export async function oursInRound({ s3, name, base, tree, change }: OffsiteRound
       makeTree(filesOf(smallId), SMALL, 2 + count)
       await backUpAndSend(running, smallId)
     }
-    await delay(SETTLING_MS)
+    await settle(TICK_MS)
     const sends: Awaited<ReturnType<typeof backUpAndSend>>[] = []
     const send = async () => {
       const sent = await backUpAndSend(running, serverId)
@@ -90,7 +90,7 @@ export async function oursInRound({ s3, name, base, tree, change }: OffsiteRound
     const { pid } = running.service
     const first = await timed(s3, send, pid)
     change(files)
-    await delay(SETTLING_MS)
+    await settle(TICK_MS)
     const changed = await timed(s3, send, pid)
     const list = await timed(s3, async () => {
       const times: number[] = []
@@ -173,7 +173,7 @@ export async function resticInRound({ s3, name, base, tree, change }: OffsiteRou
   }
   const first = await command('backup', tree)
   change(tree)
-  await delay(SETTLING_MS)
+  await settle(TICK_MS)
   const changed = await command('backup', tree)
   const list = await command('snapshots')
   heat(s3.dirOf(name))
