@@ -4,18 +4,18 @@ import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { after, describe, test } from 'node:test'
 import pg from 'pg'
 import { readConfig } from '../src/control/config.ts'
 import { startService } from '../src/main.ts'
 import { withDatabase } from './support/database.ts'
 import { freshDatabase, onBothEngines } from './support/engines.ts'
-import { killLeftovers, runService, spawnService } from './support/process.ts'
+import { killLeftovers, runService, type SpawnOptions, spawnService } from './support/process.ts'
 import { BINARY, runBinary } from './support/terminal.ts'
 import { until } from './support/until.ts'
 
@@ -146,8 +146,8 @@ function cleanEnv(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('GAMEKEEPER_')))
 }
 
-async function refusalOf(env: Settings): Promise<string> {
-  const { code, output } = await runService(env)
+async function refusalOf(env: Settings, options: SpawnOptions = {}): Promise<string> {
+  const { code, output } = await runService(env, options)
   assert.equal(code, 1, output)
   assert.doesNotMatch(output, NO_STACK)
   assert.equal(output.trim().split('\n').length, 1, output)
@@ -166,6 +166,19 @@ test('a data directory that cannot be written to is refused in a sentence', asyn
   mkdirSync(join(blocked, 'gamekeeper.lock'), { recursive: true })
   chmodSync(blocked, 0o500)
   assert.match(await refusalOf({ GAMEKEEPER_DATA_DIR: blocked }), remedy)
+})
+
+test('a data directory where nobody can make one is refused in a sentence, and the start does not hang', async () => {
+  for (const path of ['/proc/nope', '/proc/nope/below']) {
+    const said = await refusalOf({ GAMEKEEPER_DATA_DIR: path }, { under: ['timeout', '--signal=KILL', '30'] })
+    assert.match(said, /The data directory \/proc\/nope.* cannot be used \(ENOENT\)\. .* or set GAMEKEEPER_DATA_DIR\./)
+  }
+})
+
+test('a data directory is made with the directories above it, for this user alone', async () => {
+  const path = join(await newFolder(), 'made', 'below')
+  await startAndStop({ GAMEKEEPER_DATA_DIR: path })
+  for (const made of [path, dirname(path)]) assert.equal(statSync(made).mode & 0o777, 0o700)
 })
 
 test('a file that is no database is refused in a sentence', async () => {

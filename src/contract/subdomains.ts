@@ -95,6 +95,9 @@ const example = {
   createdAt: '2026-11-15T00:00:00.000Z',
 }
 
+/** How long the provider has to confirm a deletion before it is answered all the same. */
+export const DELETION_ANSWER_MS = 5000
+
 const tag = 'Subdomains'
 const base = '/subdomains/{serverId}/subdomains'
 const params = ServerParams
@@ -196,7 +199,7 @@ export const deleteSubdomain = operation({
   summary: 'Delete a subdomain',
   description:
     'The records leave DNS before the subdomain leaves the list. **204** once the provider has confirmed it; **202** if it ' +
-    'has not within 5 seconds, and the work goes on.',
+    `has not within ${DELETION_ANSWER_MS / 1000} seconds, and the work goes on.`,
   scope: 'subdomains:write',
   bound: BOUNDS.rows,
   params: SubdomainParams,

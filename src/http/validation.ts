@@ -5,9 +5,9 @@ import type { DataValidationCxt } from 'ajv/dist/types/index.js'
 import addFormats from 'ajv-formats'
 import type { FastifyInstance } from 'fastify'
 import { fail } from '../contract/errors.ts'
+import { pathNames } from '../contract/files/path-rules.ts'
 import { IS_PATH, OTHERWISE } from '../contract/schema.ts'
 import { distinctFaults, faultOf, wellFormedRegExp } from '../contract/schema-faults.ts'
-import { pathNames } from '../kit/files/path-names.ts'
 import { validatorCompiler } from './schema-compilers.ts'
 
 const OPTIONS: Options = {

@@ -6,6 +6,7 @@ import { OPERATIONS } from '../../src/contract/index.ts'
 import { BASE_PATH, type Operation } from '../../src/contract/operation.ts'
 import { createMirrorPlace } from '../support/mirror.ts'
 import { addressOf, createThings, OPERATIONS_ENV, UNASKABLE, type Wanted, wantedFor } from '../support/operations.ts'
+import { sendRaw } from '../support/raw.ts'
 import { type SendOptions, send } from '../support/send.ts'
 import { type Reply, startTestService, type TestService } from '../support/service.ts'
 
@@ -84,7 +85,12 @@ describe('every operation', () => {
     )
   }
 
-  function isRefused(reply: Reply, status: number, code: string, field?: string): void {
+  function isRefused(
+    reply: Pick<Reply, 'status' | 'text' | 'body'>,
+    status: number,
+    code: string,
+    field?: string,
+  ): void {
     assert.deepEqual([reply.status, reply.body.code], [status, code], reply.text)
     if (field !== undefined)
       assert.ok(
@@ -121,6 +127,25 @@ describe('every operation', () => {
         const slashed = await ask(operation, await wantedFor(operation, things), withSlash)
         assert.deepEqual([slashed.status, slashed.body.code], [plain.status, plain.body.code], slashed.text)
       })
+
+      if (operation.rawBody || operation.body)
+        test('nothing at all is refused exactly where the document says that a body is required', async () => {
+          for (const header of ['x-none: 1', 'content-length: 0', 'content-type: application/json']) {
+            const wanted = await wantedFor(operation, things)
+            const before = await world(wanted.params)
+            const address = addressOf(operation, wanted)
+            const lines = [`${operation.method} ${address} HTTP/1.1`, 'host: test', header]
+            const authorization = `authorization: Bearer ${service.adminToken}`
+            const reply = await sendRaw(service.url, [...lines, authorization, '\r\n'].join('\r\n'))
+            assert.ok(reply.status < 500, reply.text)
+            assert.equal(required.get(operation.id), reply.status === 400, reply.text)
+            if (reply.status !== 400) continue
+            isRefused(reply, 400, 'invalid_request')
+            assert.ok(reply.body.errors.length > 0)
+            if (operation.rawBody) assert.deepEqual(reply.body.errors, [{ path: '', message: 'is required' }])
+            assert.equal(await world(wanted.params), before)
+          }
+        })
 
       if (operation.rawBody) return
       if (!operation.body) {

@@ -260,6 +260,10 @@ describe('requests', () => {
         ['DELETE', '', { files: [`${path}/safe/inside.txt`] }],
         ['POST', '/folder', { name: 'x', path }],
         ['POST', '/copy', { location: path }],
+        ['POST', '/pack', { root: '/safe', files: [path] }],
+        ['POST', '/unpack', { path: `${path}/x.zip` }],
+        ['POST', '/unpack', { path: '/x.zip', directory: path }],
+        ['POST', '/pull', { url: 'https://example.com/x', directory: path }],
       ] as const)
         assert.deepEqual(pick(await json(method, `/files/${serverId}${at}`, body)), [400, 'invalid_path'], path)
     assert.deepEqual(await names('/safe'), ['inside.txt'])

@@ -180,11 +180,12 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
     // Held: whoever deletes it meanwhile does not take away what this one is compared with.
     await using previous = await latestManifest(opened, serverId)
     if (previous) report({ filesTotal: previous.meta.fileCount, bytesTotal: previous.meta.sizeBytes })
-    const ignored = await patternsFor(files, work)
+    const patterns = await patternsFor(files, work)
     const { backupId, name, serverName, createdAt, isLocked } = work
     const { games } = options
     const holdWorld = games && ((aborted: AbortSignal) => games.holdWorld(serverId, aborted))
-    const request = { backupId, serverId, name, serverName, createdAt, ignored, isLocked, holdWorld, bytesPerSecond }
+    const given = { backupId, serverId, name, serverName, createdAt, isLocked }
+    const request = { ...given, ...patterns, holdWorld, bytesPerSecond }
     const { meta, checksum } = await runBackup(opened, files, request, previous, signal, report)
     report({ filesTotal: meta.fileCount, bytesTotal: meta.sizeBytes })
     return { ...meta, checksum }
@@ -304,7 +305,7 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
     async preview({ serverId, ...choice }, signal) {
       const { files } = server(serverId)
       return await previews.run(serverId, signal, () =>
-        explained(async () => countTree(files, await patternsFor(files, choice), signal)),
+        explained(async () => countTree(files, (await patternsFor(files, choice)).ignored, signal)),
       )
     },
     async readRestore({ serverId, jobId }) {

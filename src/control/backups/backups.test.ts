@@ -1,5 +1,7 @@
 // The life of a backup through the front door: create, read, lock, cancel, delete, list.
 import assert from 'node:assert/strict'
+import { mkdirSync, rmSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { createWorld, SLOWEST_RATE, type World } from '../../../test/support/backups.ts'
 import { onBothEngines } from '../../../test/support/engines.ts'
@@ -50,6 +52,44 @@ onBothEngines('backups', (engine) => {
     const own = await world.backup(server, { ignored: '' })
     assert.equal(own.ignored, '*.txt')
     assert.deepEqual(await world.names(server, own.id), ['.backupignore', 'b.log'])
+  })
+
+  test('a .backupignore that cannot be applied is a warning, and what comes next is backed up all the same', async () => {
+    const large = '/.backupignore is larger than 32 KiB and was not applied.'
+    const irregular = '/.backupignore is not a regular file and was not applied.'
+    const server = await world.server({
+      'a.txt': 'a',
+      'b.log': 'b',
+      '.backupignore': '*.log\n'.padEnd(32 * 1024 + 1, '#'),
+    })
+    const tooLarge = await world.backup(server, {})
+    assert.deepEqual([tooLarge.ignored, tooLarge.warnings], ['', [large]])
+    assert.deepEqual(await world.names(server, tooLarge.id), ['.backupignore', 'a.txt', 'b.log'])
+    const chosen = await world.backup(server, { ignored: '*.txt' })
+    assert.deepEqual([chosen.ignored, chosen.warnings], ['*.txt', []], 'the file does not count')
+
+    const path = join(world.folder(server), '.backupignore')
+    const putInPlace: (() => void)[] = [
+      () => mkdirSync(path),
+      () => symlinkSync('/etc/hostname', path),
+      () => symlinkSync('gone', path),
+    ]
+    for (const [index, put] of putInPlace.entries()) {
+      rmSync(path, { recursive: true })
+      put()
+      await world.write(server, { [`new-${index}`]: 'x' })
+      const backup = await world.backup(server, {})
+      assert.deepEqual([backup.ignored, backup.warnings], ['', [irregular]])
+      assert.ok((await world.names(server, backup.id)).includes(`new-${index}`))
+    }
+
+    rmSync(path)
+    await world.write(server, { 'patterns.txt': '*.log\n'.padEnd(32 * 1024, '#') })
+    symlinkSync('patterns.txt', path)
+    const applied = await world.backup(server, {})
+    assert.deepEqual(applied.warnings, [])
+    const names = ['.backupignore', 'a.txt', 'new-0', 'new-1', 'new-2', 'patterns.txt']
+    assert.deepEqual(await world.names(server, applied.id), names)
   })
 
   test('what is wrong with a request is named, and nothing is made', async () => {

@@ -1,8 +1,9 @@
 // One process per data directory. The lock is SQLite's own file lock, which the system releases when the process dies,
 // however it dies: there is no stale lock to clean up.
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { makeDirectories } from '../../kit/files/make-directories.ts'
 import { StartFault } from '../../kit/start-fault.ts'
 
 const SQLITE_BUSY = 5
@@ -14,7 +15,7 @@ export function lockDataDir(dataDir: string): { release(): void } {
   const holderFile = join(dataDir, 'gamekeeper.pid')
   let lock: DatabaseSync | undefined
   try {
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+    makeDirectories(dataDir, 0o700)
     lock = new DatabaseSync(join(dataDir, 'gamekeeper.lock'), { timeout: 0 })
     lock.exec('pragma locking_mode = exclusive; begin exclusive')
     writeFileSync(holderFile, `${process.pid}\n`)

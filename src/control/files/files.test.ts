@@ -204,6 +204,45 @@ onBothEngines('files', (engine) => {
     assert.equal((await latest()).event, 'server.created')
   })
 
+  test('pack, unpack, pull: a bad path, name or URL is refused at once, and nothing is queued or recorded', async () => {
+    const url = 'https://example.com/x'
+    const refused: [what: string, body: object, code: string][] = [
+      ...['..', '', '/', '../x', 'a\0b', '%2e%2e/x', `${'x'.repeat(256)}`].map((bad): [string, object, string] => [
+        'pack',
+        { files: ['world', bad] },
+        'invalid_path',
+      ]),
+      ['pack', { root: '/..', files: ['world'] }, 'invalid_path'],
+      ...['/../x.zip', '/', '/dot.', '/a\\b'].map((target): [string, object, string] => [
+        'pack',
+        { files: ['world'], target },
+        'invalid_path',
+      ]),
+      ...['/../x.zip', '/', 'd/'.repeat(200)].map((path): [string, object, string] => [
+        'unpack',
+        { path },
+        'invalid_path',
+      ]),
+      ['unpack', { path: '/x.zip', directory: '/a/..' }, 'invalid_path'],
+      ...['../y', '..', 'a/b', 'dot.'].map((name): [string, object, string] => ['pull', { url, name }, 'invalid_path']),
+      ['pull', { url, directory: '/../x' }, 'invalid_path'],
+      ['pull', { url, directory: 'd/'.repeat(128), name: 'x' }, 'invalid_path'],
+      ...['file:///etc/passwd', 'nonsense', 'ftp://example.com/x', 'https://me:secret@example.com/x'].map(
+        (bad): [string, object, string] => ['pull', { url: bad }, 'invalid_url'],
+      ),
+    ]
+    for (const [index, [what, body, code]] of refused.entries()) {
+      const headers = { 'idempotency-key': `${serverId}-${index}` }
+      const reply = await service.call('POST', at(`/${what}`), { body, headers })
+      assert.deepEqual([reply.status, reply.body.code], [400, code], `${what} ${JSON.stringify(body)}: ${reply.text}`)
+      const other = await service.call('POST', at('/folder'), { body: { name: `free-${index}` }, headers })
+      assert.equal(other.status, 201, 'the key is free')
+    }
+    assert.deepEqual((await service.call('GET', `/servers/${serverId}/jobs`)).body.data, [])
+    const events = (await service.call('GET', `/servers/${serverId}/activity?event=job.*`)).body.data
+    assert.deepEqual(events, [])
+  })
+
   test('search: by name and by content', async () => {
     await writeFile(join(dir, 'server.properties'), 'motd=hello\nlevel-name=world\n')
     const byName = await service.call('GET', at('/search?q=PROPERT'))

@@ -13,6 +13,7 @@ import { runAgentTask } from '../jobs/agent-task.ts'
 import type { JobContext, Jobs } from '../jobs/runner.ts'
 import { presentJob } from '../jobs/store.ts'
 import { lockReadyServer, requireFinishedRestore } from '../servers/service.ts'
+import { checkFilesWork } from './work-checks.ts'
 
 export interface FileWork {
   pack(actor: Actor, serverId: string, request: PackRequest): Promise<Job>
@@ -74,14 +75,16 @@ export function createFileWork(deps: {
     })
   }
 
-  const start = (actor: Actor, serverId: string, kind: Kind, work: FilesWork) =>
-    transact(db, actor, async (trx) => {
+  async function start(actor: Actor, serverId: string, kind: Kind, work: FilesWork): Promise<Job> {
+    checkFilesWork(work)
+    return transact(db, actor, async (trx) => {
       requireFinishedRestore(await lockReadyServer(trx, actor, serverId))
       await jobs.requireRoom(trx, serverId, work)
       const row = await jobs.enqueue(trx, actor, { kind, serverId, input: work })
       await activity.record(trx, actor, 'job.started', serverId, { jobId: row.id, kind, ...activityProperties(work) })
       return presentJob(row)
     })
+  }
 
   return {
     pack: (actor, serverId, { root = '/', files, target, format = formatOf(target) }) =>

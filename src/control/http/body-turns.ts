@@ -52,17 +52,18 @@ export function createBodyTurns(
   }
 
   const hooks: BodyTurns['hooks'] = {}
-  if (operation.rawBody)
+  const { rawBody } = operation
+  // One without a schema is bytes that flow: the handler reads them as they come.
+  if (rawBody?.schema)
     hooks.preValidation = (request, _reply, done) => {
       try {
-        // Bytes that flow are read by the handler as they come.
-        if (request.body !== undefined) request.body = readText(request, operation.rawBody?.types ?? [])
+        request.body = readText(request, rawBody.types)
         done()
       } catch (error) {
         done(error as Error)
       }
     }
-  else if (operation.method !== 'GET')
+  else if (!rawBody && operation.method !== 'GET')
     hooks.preValidation = (request, _reply, done) => {
       if (arrivedBytes(request) > LARGE_BODIES.bytes) return void readLarge(request).then(() => done(), done)
       try {
@@ -77,7 +78,7 @@ export function createBodyTurns(
   return {
     hooks,
     wait(request, reply, tokenId) {
-      if (operation.rawBody || announcedBytes(request) <= LARGE_BODIES.bytes) return undefined
+      if (rawBody || announcedBytes(request) <= LARGE_BODIES.bytes) return undefined
       return whileClientStays(reply, NEVER, (signal) => awaitTurn(request, tokenId, signal))
     },
   }

@@ -29,7 +29,7 @@ export const announcedBytes = ({ headers }: FastifyRequest) =>
   Number(headers['content-length'] ?? LARGE_BODIES.bytes + 1)
 
 export function readBody(request: FastifyRequest, operation: Operation): unknown {
-  const bytes = request.body instanceof Buffer ? request.body : Buffer.alloc(0)
+  const bytes = bytesOf(request)
   if (!operation.body) return void refuseContent(bytes)
   if (bytes.length === 0) return {}
   if (!JSON_TYPE.test(request.headers['content-type'] ?? ''))
@@ -42,14 +42,19 @@ export function readBody(request: FastifyRequest, operation: Operation): unknown
 
 /** A body of one of these types, for a handler that reads it itself. */
 export function readText(request: FastifyRequest, types: readonly string[]): string {
+  const bytes = bytesOf(request)
+  if (bytes.length === 0) throw bodyFault('is required')
   const type = (request.headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
   if (!types.includes(type)) throw fail('unsupported_media_type', `The body must be one of ${types.join(', ')}.`)
   try {
-    return utf8.decode(request.body as Buffer)
+    return utf8.decode(bytes)
   } catch (error) {
     throw bodyFault('is not UTF-8', error)
   }
 }
+
+/** Without a body and without its type, Fastify parses nothing. */
+const bytesOf = ({ body }: FastifyRequest) => (body instanceof Buffer ? body : Buffer.alloc(0))
 
 /** Fastify does not read the body of a GET, so it is read here. */
 export async function refuseContentOfGet(request: FastifyRequest): Promise<undefined> {

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { fail, invalidField } from '../../contract/errors.ts'
 import type { Page } from '../../contract/schema.ts'
-import type { NewSubdomain, Subdomain, ZoneInfo } from '../../contract/subdomains.ts'
+import { DELETION_ANSWER_MS, type NewSubdomain, type Subdomain, type ZoneInfo } from '../../contract/subdomains.ts'
 import { newId } from '../../kit/ids.ts'
 import { createKeyedMutex } from '../../kit/waiting/mutex.ts'
 import type { Activity } from '../activity/service.ts'
@@ -50,7 +50,8 @@ export interface SubdomainDeps {
   holdNameMs: number
 }
 
-const ANSWER_WITHIN_MS = 3500
+/** Of a check there are two steps, listing the zones and waiting for repairs. Its 5 seconds leave the rest to the database. */
+const CHECK_STEP_MS = 1750
 
 export function createSubdomains(deps: SubdomainDeps): Subdomains {
   const { db, activity, jobs, cursors, clock } = deps
@@ -151,18 +152,14 @@ export function createSubdomains(deps: SubdomainDeps): Subdomains {
         const row = await requireSubdomain(trx, serverId, subdomainId)
         return row.status === 'deleting' ? work.ensure(trx, actor, row) : startRemoval(trx, actor, row)
       })
-      await jobs.whenEnded(jobId, ANSWER_WITHIN_MS)
+      await jobs.whenEnded(jobId, DELETION_ANSWER_MS)
       const left = await store.findSubdomain(db, subdomainId)
       return left && present(left, await store.addressed(db, await requireServer(db, actor, serverId)))
     },
 
     async check(actor, repair) {
       requireAllServers(actor)
-      const result = await check.all({
-        repair,
-        waitMs: ANSWER_WITHIN_MS / 2,
-        signal: AbortSignal.timeout(ANSWER_WITHIN_MS / 2),
-      })
+      const result = await check.all({ repair, waitMs: CHECK_STEP_MS, signal: AbortSignal.timeout(CHECK_STEP_MS) })
       return transact(db, actor, async () => result)
     },
 

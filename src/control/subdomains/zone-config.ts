@@ -16,9 +16,10 @@ const Domain = Type.String({
 /** As `tsig-keygen` takes it: often one label only. */
 const KeyName = Type.String({ maxLength: 253, pattern: '^[A-Za-z0-9_-]{1,63}(?:\\.[A-Za-z0-9_-]{1,63})*\\.?$' })
 
+export const Target = Type.Union([Host, Type.Array(Host, { minItems: 1, maxItems: 8 })])
 const Common = {
   zone: Domain,
-  target: Type.Union([Host, Type.Array(Host, { minItems: 1, maxItems: 8 })]),
+  target: Target,
   ttl: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400, default: 60 })),
   reserved: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 63 }), { maxItems: 1000, default: [] })),
   maxPerServer: Type.Optional(Type.Integer({ minimum: 0 })),
@@ -67,6 +68,8 @@ const CloudflareConfig = Type.Object(
   },
   Closed,
 )
+/** What can be said of a zone whose provider is not known: which other fields it has is not known either. */
+export const AnyZone = Type.Object(Common)
 export const ZONE_SCHEMAS = {
   embedded: EmbeddedConfig,
   powerdns: PowerDnsConfig,

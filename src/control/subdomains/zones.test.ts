@@ -87,6 +87,34 @@ test('every fault of every zone is named at once', () => {
   }
 })
 
+test('a provider that is not known hides no other fault of its zone', () => {
+  const common = { zone: 'bad zone', ttl: -1, reserved: [7], maxPerServer: 0.5 }
+  const known = faultsOf([{ ...common, provider: 'embedded' }])
+  const said = faultsOf([{ ...common, provider: 'nope', zz: 1 }])
+  const expected = known.replace('[0] ', '[0] provider must be one of embedded, powerdns, rfc2136, cloudflare, ')
+  assert.equal(said, expected)
+  for (const part of [
+    'zone must match',
+    'ttl must be >= 1',
+    "property 'target'",
+    'reserved/0 must',
+    'maxPerServer must',
+  ])
+    assert.ok(said.includes(part), `${part} in ${said}`)
+  const targets = ['203.0.113.7', 'x..y']
+  const faulty = faultsOf([{ zone: 'a.test', target: targets }, 7, { ...embedded, provider: 'toString', ttl: 0 }])
+  for (const part of [
+    '[0] provider must',
+    'target x..y is',
+    '[1] provider must',
+    '[2] provider must',
+    'ttl must be >= 1',
+  ])
+    assert.ok(faulty.includes(part), `${part} in ${faulty}`)
+  const formed = faultsOf([{ ...embedded, target: 'x..y', ttl: 0 }])
+  for (const part of ['target x..y is', 'ttl must be >= 1']) assert.ok(formed.includes(part), `${part} in ${formed}`)
+})
+
 test('a fault never quotes a credential', () => {
   const secret = 'käse-secret'
   const cloudflare = { zone: 'c.test', provider: 'cloudflare', target: '203.0.113.7', token: { env: 'T' } }

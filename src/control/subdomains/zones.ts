@@ -1,11 +1,12 @@
 // Reads the zones from the configuration, checks them and follows the references to their credentials.
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
+import type { TSchema } from '../../contract/schema.ts'
 import { isDnsFault } from '../../dns/provider.ts'
 import { isName } from '../../dns/records.ts'
 import { validatorOf } from '../../http/validation.ts'
 import { createRemote } from './providers.ts'
-import { type Reference, ZONE_SCHEMAS, type Zone, type ZoneConfig } from './zone-config.ts'
+import { AnyZone, type Reference, Target, ZONE_SCHEMAS, type Zone, type ZoneConfig } from './zone-config.ts'
 
 export class ZoneFault extends Error {}
 
@@ -46,25 +47,20 @@ function namesInUse({ zone, targets, config }: Zone, zones: readonly string[]): 
 }
 
 function readZone(item: unknown, env: Record<string, string | undefined>): Zone {
-  const provider = (item as { provider?: unknown } | null)?.provider
-  if (typeof provider !== 'string' || !(provider in ZONE_SCHEMAS)) {
-    throw new ZoneFault(`provider must be one of ${Object.keys(ZONE_SCHEMAS).join(', ')}`)
-  }
-  const validate = validatorOf('body').compile(ZONE_SCHEMAS[provider as keyof typeof ZONE_SCHEMAS])
-  if (!validate(item)) {
-    const faults = (validate.errors ?? []).map(({ instancePath, message, params }) => {
-      const unknown = (params as { additionalProperty?: string }).additionalProperty
-      return unknown ? `${unknown} is not a known setting` : `${instancePath.slice(1) || 'it'} ${message}`
-    })
-    throw new ZoneFault([...new Set(faults)].join(', '))
-  }
+  const { provider, target } = (item ?? {}) as { provider?: unknown; target?: unknown }
+  const isKnown = isProvider(provider)
+  const faults = isKnown ? [] : [`provider must be one of ${Object.keys(ZONE_SCHEMAS).join(', ')}`]
+  faults.push(...formFaults(item, isKnown ? ZONE_SCHEMAS[provider] : AnyZone))
+  const isFormed = faults.length === 0
+  const targets = isTarget(target) ? [target].flat().map((each) => each.toLowerCase().replace(/\.$/, '')) : []
+  faults.push(...targetFaults(targets))
   const config = item as ZoneConfig
-  const targets = [config.target].flat().map((target) => target.toLowerCase().replace(/\.$/, ''))
-  const faults = targetFaults(targets)
   let credential = ''
   try {
-    credential = credentialOf(config, env)
-    checkSettings(config, credential)
+    if (isFormed) {
+      credential = credentialOf(config, env)
+      checkSettings(config, credential)
+    }
   } catch (error) {
     if (!(error instanceof ZoneFault)) throw error
     faults.push(error.message)
@@ -79,6 +75,21 @@ function readZone(item: unknown, env: Record<string, string | undefined>): Zone 
     config,
     credential,
   }
+}
+
+const isProvider = (name: unknown): name is keyof typeof ZONE_SCHEMAS =>
+  typeof name === 'string' && Object.hasOwn(ZONE_SCHEMAS, name)
+
+const isTarget = (value: unknown): value is ZoneConfig['target'] => formFaults(value, Target).length === 0
+
+function formFaults(value: unknown, schema: TSchema): string[] {
+  const validate = validatorOf('body').compile(schema)
+  if (validate(value)) return []
+  const faults = (validate.errors ?? []).map(({ instancePath, message, params }) => {
+    const unknown = (params as { additionalProperty?: string }).additionalProperty
+    return unknown ? `${unknown} is not a known setting` : `${instancePath.slice(1) || 'it'} ${message}`
+  })
+  return [...new Set(faults)]
 }
 
 function targetFaults(targets: readonly string[]): string[] {

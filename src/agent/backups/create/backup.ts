@@ -21,6 +21,8 @@ export interface BackupRequest {
   serverName: string | undefined
   createdAt: number
   ignored: string
+  /** What is to be said of the patterns, before anything else. */
+  warning?: string
   isLocked: boolean
   /** Holds what may write to the files still, from before the first is read until the last has been. Nothing does by default. */
   holdWorld?: ((signal: AbortSignal) => Promise<WorldHold>) | undefined
@@ -60,6 +62,7 @@ export async function runBackup(
   const sink = createPackSink(repository)
   const manifest = createManifest(repository.blobs, repository.sealer, request, previous, repository.manifestSizes)
   const notes = createNotes()
+  if (request.warning !== undefined) notes.warn(request.warning)
   const queue = createEntryQueue(manifest, report, ({ path }, first) =>
     notes.warn(`${path} is the same file as ${first.path}, which could not be read, and is not in the backup.`),
   )

@@ -3,7 +3,7 @@
 import { type BigIntStats, opendirSync } from 'node:fs'
 import type { FileEntry } from '../../../contract/agent/agent-files.ts'
 import { isFailure } from '../../../contract/errors.ts'
-import { pathNames } from '../../../kit/files/path-names.ts'
+import { pathNames } from '../../../contract/files/path-rules.ts'
 import { createTurns, type Turns } from '../../../kit/waiting/turns.ts'
 import type { Outcome } from '../../journal/journal.ts'
 import { describe } from '../reading/entries.ts'

@@ -8,6 +8,7 @@ import { request as requestHttps } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import type { FileEntry, FilesWork } from '../../../contract/agent/agent-files.ts'
 import { fail, isFailure } from '../../../contract/errors.ts'
+import { parsePullUrl } from '../../../contract/files/pull-url.ts'
 import { hasCode } from '../../../kit/files/errno.ts'
 import type { TaskContext } from '../../tasks.ts'
 import { writeContent } from '../content.ts'
@@ -56,7 +57,7 @@ export async function pull(
   const timeLimit = AbortSignal.timeout(options.maxMs)
   const either = AbortSignal.any([signal, timeLimit])
   try {
-    const { response, url } = await follow(parseUrl(work.url), either, options)
+    const { response, url } = await follow(parsePullUrl(work.url), either, options)
     const path = `/${[...directory, work.name ?? nameOf(response, url)].join('/')}`
     const expectedBytes = lengthOf(response)
     report({ bytesTotal: expectedBytes ?? null, filesTotal: 1 })
@@ -87,18 +88,9 @@ async function follow(first: URL, signal: AbortSignal, options: PullOptions) {
     response.destroy()
     if (![301, 302, 303, 307, 308].includes(statusCode) || !headers.location)
       throw fail('invalid_url', `The address answered with status ${statusCode}.`)
-    url = parseUrl(headers.location, url)
+    url = parsePullUrl(headers.location, url)
   }
   throw fail('invalid_url', 'The address redirects too many times.')
-}
-
-function parseUrl(text: string, base?: URL): URL {
-  if (!URL.canParse(text, base)) throw fail('invalid_url', 'This is not a URL.')
-  const url = new URL(text, base)
-  if (url.protocol !== 'http:' && url.protocol !== 'https:')
-    throw fail('invalid_url', 'Only http and https URLs are supported.')
-  if (url.username || url.password) throw fail('invalid_url', 'URLs with credentials are not supported.')
-  return url
 }
 
 /** One address that is not allowed refuses the name as a whole. */
