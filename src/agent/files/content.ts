@@ -146,6 +146,7 @@ export function checkTarget(server: ServerFiles, segments: Segments, options: Wr
     throw fail('invalid_path', `${JSON.stringify(above)} is not a directory that is written into.`)
   }
   const isThere = depth === segments.length
+  for (const missing of segments.slice(depth)) checkNewName(missing)
   checkReplaced(isThere ? (stats ?? server.files.lstat(segments)) : undefined, segments, options)
   return isThere
 }
