@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { after, before, beforeEach, test } from 'node:test'
 import { onBothEngines } from '../../../test/support/engines.ts'
 import { startTestService, type TestService } from '../../../test/support/service.ts'
+import { until } from '../../../test/support/until.ts'
 
 onBothEngines('files', (engine) => {
   let service: TestService
@@ -202,6 +203,34 @@ onBothEngines('files', (engine) => {
     assert.equal(detail, 'The owner of a file keeps read and write: "/keep.txt" cannot be given this mode.')
     assert.equal((await lstat(join(dir, 'keep.txt'))).mode & 0o7777, 0o644)
     assert.equal((await latest()).event, 'server.created')
+  })
+
+  test('content: an entry says by which means it was written, as for any other change', async () => {
+    const authorization = `Bearer ${service.adminToken}`
+    for (const source of ['api', 'panel', 'cli'] as const) {
+      const headers = { authorization, ...(source === 'api' ? {} : { 'x-gamekeeper-client': source }) }
+      const put = await fetch(`${service.url}/v1/game${at('/content?path=/motd.txt')}`, {
+        method: 'PUT',
+        headers: { ...headers, 'content-type': 'application/octet-stream' },
+        body: source,
+      })
+      const copied = await service.call('POST', at('/copy'), { headers, body: { location: '/motd.txt' } })
+      const sources = await until(async () => {
+        const found = await entries()
+        const of = (reply: { headers: Headers }) =>
+          found.find(({ requestId }: { requestId: string }) => requestId === reply.headers.get('x-request-id'))?.source
+        return of(put) && { written: of(put), copied: of(copied) }
+      })
+      assert.deepEqual(sources, { written: source, copied: source })
+    }
+    const { url } = (await service.call('GET', at('/upload'))).body
+    const form = new FormData()
+    form.append('files', new Blob(['x']), 'uploaded.txt')
+    assert.equal((await fetch(url, { method: 'POST', body: form })).status, 200)
+    const uploaded = await until(async () =>
+      (await entries()).find(({ event }: { event: string }) => event === 'file.uploaded'),
+    )
+    assert.equal(uploaded.source, 'link')
   })
 
   test('search: by name and by content', async () => {
