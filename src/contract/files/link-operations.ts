@@ -132,7 +132,12 @@ export const LINK_OPERATIONS: readonly LinkOperation[] = [
     answers: {
       204: {
         description: 'The version, the extensions and the algorithms',
-        headers: { 'Tus-Version': '`1.0.0`', 'Tus-Extension': 'The extensions', 'Tus-Max-Size': 'The most bytes' },
+        headers: {
+          Allow: 'The methods of the path',
+          'Tus-Version': '`1.0.0`',
+          'Tus-Extension': 'The extensions',
+          'Tus-Max-Size': 'The most bytes',
+        },
       },
     },
   },
