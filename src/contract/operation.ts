@@ -43,6 +43,8 @@ export interface Operation {
   params?: TSchema
   query?: TSchema
   body?: TSchema
+  /** Request headers that mean something here, with what they do. */
+  headers?: Readonly<Record<string, string>>
   /** A body that the handler reads itself. */
   rawBody?: RawBody
   bodyExample?: unknown

@@ -10,7 +10,13 @@ export interface LinkDetails {
   upload: { uploadId: string; maxBytes: number }
   download: { path: string; format: ArchiveFormat | 'raw' }
   'read-content': { path: string }
-  'write-content': { path: string; maxBytes: number; ifMatch?: string | null; overwrite?: boolean }
+  'write-content': {
+    path: string
+    maxBytes: number
+    ifMatch?: string | null
+    ifNoneMatch?: string | null
+    overwrite?: boolean
+  }
   'download-backup': BackupLink & ({ path: string } | { format: ArchiveFormat })
 }
 

@@ -37,11 +37,12 @@ export function acceptContent(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   return door.transfer('write-content', link, async (opened, signal) => {
-    const { path, maxBytes, ifMatch, overwrite } = opened.detail
+    const { path, maxBytes, ifMatch, ifNoneMatch, overwrite } = opened.detail
     const expectedBytes = announcedBytes(request)
     const { entry, etag, created } = await aboutFieldAsync('/path', () =>
       writeContent(files.server(opened.serverId), path, bodyOf(request.raw, { signal }), {
         ...(typeof ifMatch === 'string' ? { ifMatch } : {}),
+        ...(typeof ifNoneMatch === 'string' ? { ifNoneMatch } : {}),
         overwrite: overwrite !== false,
         maxBytes,
         ...(expectedBytes === undefined ? {} : { expectedBytes }),

@@ -63,7 +63,19 @@ function complete(described: Described, operation: Operation, names: SchemaNames
   if (rawBody) described.requestBody = describeRawBody(rawBody, (schema) => names.body(id, schema, schema))
   if (method === 'POST' && !isOpen)
     described.parameters = [...(described.parameters ?? []), { $ref: '#/components/parameters/IdempotencyKey' }]
+  if (operation.headers) described.parameters = [...(described.parameters ?? []), ...headersOf(operation.headers)]
   nameAnswers(described.responses, operation, names)
+}
+
+/** One whose name ends in `*` has to be there. */
+function headersOf(headers: Readonly<Record<string, string>>): object[] {
+  return Object.entries(headers).map(([name, description]) => ({
+    name: name.replace('*', ''),
+    in: 'header',
+    required: name.endsWith('*'),
+    description,
+    schema: { type: 'string' },
+  }))
 }
 
 const ANY_BYTES = { type: 'string', format: 'binary' }
@@ -126,13 +138,7 @@ function parametersOf({ path, query, headers = {} }: LinkOperation): object[] {
       schema: { type: 'string' },
     })),
     ...Object.entries(properties).map(([name, schema]) => ({ name, in: 'query', required: false, schema })),
-    ...Object.entries(headers).map(([name, description]) => ({
-      name: name.replace('*', ''),
-      in: 'header',
-      required: name.endsWith('*'),
-      description,
-      schema: { type: 'string' },
-    })),
+    ...headersOf(headers),
   ]
 }
 
