@@ -194,7 +194,11 @@ export const writeContent = operation({
       'The `ETag` of the file as it was read, or `*` for any: `precondition_failed` if it has another, or is gone',
     'If-None-Match': '`*`: `precondition_failed` if anything has the name. An `ETag`: if the file has it',
   },
-  rawBody: { types: ['application/octet-stream'], description: 'The bytes. None make an empty file' },
+  rawBody: {
+    types: ['application/octet-stream'],
+    description: 'The bytes. None make an empty file',
+    example: 'motd=Welcome\n',
+  },
   answers: {
     201: { description: 'The new file', schema: FileEntry, example: entryExample },
     200: { description: 'The file, replaced', schema: FileEntry, example: entryExample },
