@@ -23,6 +23,9 @@ export const ConsoleQuery = Closed({
       description: 'Only lines with smaller numbers: `nextCursor` of the page before',
     }),
   ),
+  cursor: Type.Optional(
+    Type.String({ pattern: '^[1-9][0-9]{0,14}$', description: 'As `before`, by the name that it has in other lists' }),
+  ),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: CONSOLE_PAGE_MAX, default: 50 })),
   q: Type.Optional(
     Type.String({
