@@ -53,7 +53,8 @@ export async function scheduleIdOf(
   serverId: string,
   reference: string,
 ): Promise<string> {
-  const list = async () => (await client.backups.schedules(serverId, { signal: context.io.signal })).data
+  const { signal } = context.io
+  const list = () => Array.fromAsync(client.backups.allSchedules(serverId, { limit: 100 }, { signal }))
   const [id = ''] = await idsOf(context, SCHEDULE, [reference], list)
   return id
 }

@@ -139,7 +139,7 @@ const LISTS: Readonly<Record<string, List>> = {
   other: listBackups,
   async schedule(client, signal, server = '') {
     const serverId = await serverIdOf(client, server, signal)
-    const { data } = await client.backups.schedules(serverId, { signal })
+    const data = await Array.fromAsync(client.backups.allSchedules(serverId, { limit: 100 }, { signal }))
     return [LATEST, ...data.map(({ id, name, cron }) => ({ word: name, help: `${id}  ${cron}` }))]
   },
 }

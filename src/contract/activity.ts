@@ -13,6 +13,7 @@ import {
   Timestamp,
   Type,
 } from './schema.ts'
+import { eventStreamOf } from './stream-examples.ts'
 
 /** Everything that is ever recorded. A name, once given out, keeps its meaning. */
 export const EVENTS = {
@@ -174,7 +175,15 @@ const example = {
   timestamp: '2026-11-15T00:00:00.000Z',
 }
 const verified = { intact: true, chains: 3, entries: 1200, fault: null }
-const streams = ['application/x-ndjson', 'text/csv', 'text/event-stream'] as const
+const exportsOf = (entry: typeof example) => ({
+  'application/x-ndjson': `${JSON.stringify(entry)}\n`,
+  'text/csv': [
+    'id,timestamp,event,serverId,actorType,actorId,actorName,source,ip,userAgent,requestId,properties',
+    `${entry.id},${entry.timestamp},${entry.event},${entry.serverId},token,${entry.actor.id},admin,cli,${entry.ip},` +
+      `${entry.userAgent},${entry.requestId},"{""changes"":{""port"":{""from"":25565,""to"":25566}}}"`,
+    '',
+  ].join('\r\n'),
+})
 
 export const listActivity = operation({
   id: 'listActivity',
@@ -193,7 +202,7 @@ export const listActivity = operation({
     200: {
       description: 'A page of entries, or a stream of all of them',
       schema: Page(ActivityEntry),
-      alternatives: streams,
+      alternatives: { ...exportsOf(example), ...eventStreamOf('activity', example, example.id) },
       example: { data: [example], nextCursor: null },
     },
   },
@@ -214,7 +223,7 @@ export const listAllActivity = operation({
     200: {
       description: 'A page of entries, or a stream of all of them',
       schema: Page(ActivityEntry),
-      alternatives: ['application/x-ndjson', 'text/csv'],
+      alternatives: exportsOf(example),
       example: { data: [{ ...example, serverId: null, event: 'token.created' }], nextCursor: null },
     },
   },

@@ -1,6 +1,7 @@
 // The Agent port: what control asks of the machine that holds a server. Everything that crosses it is plain data that
-// could travel a network. Every call names its server, may be repeated safely, and may time out. Bytes of files never
-// cross it: they flow over the agent's own HTTP routes, opened by signed links.
+// could travel a network, a failure too: its code, its detail and the fields at fault. Every call names its server, may be
+// repeated safely, and may time out. Bytes of files never cross it: they flow over the agent's own HTTP routes, opened by
+// signed links.
 import type { ActivitySource } from './activity.ts'
 import type { AgentBackups, BackupsResults, BackupsWork } from './agent/agent-backups.ts'
 import type { AgentFiles, FilesResults, FilesWork } from './agent/agent-files.ts'

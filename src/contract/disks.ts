@@ -1,7 +1,7 @@
 // How much room there is on the machine, beside what each server may use of it.
 import { operation } from './operation.ts'
 import { BOUNDS } from './operation-bounds.ts'
-import { Bytes, OneOf, type Static, Type } from './schema.ts'
+import { Bytes, Closed, OneOf, Page, PageQuery, type Static, Type } from './schema.ts'
 
 export const DISK_FOLDERS = ['data', 'servers', 'backups'] as const
 
@@ -27,12 +27,14 @@ export const readDisks = operation({
   description: 'Each disk once, with what of the service lies on it. Needs a token with `*` for all servers.',
   scope: '*',
   bound: BOUNDS.rows,
+  query: Closed({ ...PageQuery }),
   answers: {
     200: {
-      description: 'The disks',
-      schema: Type.Object({ data: Type.Array(Disk) }),
+      description: 'A page of disks',
+      schema: Page(Disk),
       example: {
         data: [{ folders: ['data', 'servers', 'backups'], totalBytes: 512_000_000_000, freeBytes: 128_000_000_000 }],
+        nextCursor: null,
       },
     },
   },

@@ -59,6 +59,9 @@ export interface FieldFault {
   message: string
 }
 
+/** The most that one answer names: a body of a megabyte may have tens of thousands. */
+export const FAULTS_MAX = 50
+
 export interface FailureContext {
   /** A sentence for the caller. Never holds a secret or a path of the machine. */
   detail?: string

@@ -2,6 +2,7 @@ import { ERRORS, type ErrorCode } from './errors.ts'
 import { operation } from './operation.ts'
 import { BOUNDS } from './operation-bounds.ts'
 import { Closed, Id, Nullable, OneOf, Page, PageQuery, ServerParams, type Static, Timestamp, Type } from './schema.ts'
+import { eventStreamOf } from './stream-examples.ts'
 
 export const JOB_STATUSES = ['queued', 'running', 'completed', 'failed', 'cancelled'] as const
 export type JobStatus = (typeof JOB_STATUSES)[number]
@@ -76,7 +77,7 @@ export const readJob = operation({
   bound: BOUNDS.rows,
   params: JobParams,
   answers: {
-    200: { description: 'The job', schema: Job, alternatives: ['text/event-stream'], example: jobExample },
+    200: { description: 'The job', schema: Job, alternatives: eventStreamOf('job', jobExample), example: jobExample },
   },
   errors: ['not_acceptable'],
 })

@@ -11,8 +11,8 @@ export const BASE_PATH = '/v1/game'
 export interface Answer {
   description: string
   schema?: TSchema
-  /** Other forms that the same answer can take, chosen by `Accept`. */
-  alternatives?: readonly string[]
+  /** Other forms that the same answer can take, chosen by `Accept`: an example for each media type. */
+  alternatives?: Readonly<Record<string, string>>
   /** The answer is a file's bytes and not JSON. */
   bytes?: boolean
   example?: unknown
@@ -24,6 +24,7 @@ export interface RawBody {
   description: string
   /** Of a body that is text. What is more than this is for the handler to refuse. */
   schema?: TSchema
+  example: unknown
 }
 
 export interface Operation {
@@ -43,6 +44,8 @@ export interface Operation {
   params?: TSchema
   query?: TSchema
   body?: TSchema
+  /** Request headers that mean something here, with what they do. */
+  headers?: Readonly<Record<string, string>>
   /** A body that the handler reads itself. */
   rawBody?: RawBody
   bodyExample?: unknown

@@ -112,14 +112,16 @@ export const listZones = operation({
   scope: 'subdomains:read',
   bound: BOUNDS.zones,
   params,
+  query: Closed({ ...PageQuery }),
   answers: {
     200: {
-      description: 'The zones',
-      schema: Type.Object({ data: Type.Array(ZoneInfo) }),
+      description: 'A page of zones',
+      schema: Page(ZoneInfo),
       example: {
         data: [
           { zone: 'play.example.org', provider: 'embedded', ttl: 60, targets: ['203.0.113.7'], used: 1, limit: 2 },
         ],
+        nextCursor: null,
       },
     },
   },

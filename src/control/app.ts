@@ -244,7 +244,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     backupRoutes(api, backups, streams)
     backupPlanRoutes(api, backups)
     offsiteRoutes(api, backups)
-    diskRoutes(api, agent)
+    diskRoutes(api, agent, cursors)
     subdomainRoutes(api, subdomains)
     templateRoutes(api, templates)
     activityRoutes(api, { db, activity, streams })

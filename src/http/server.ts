@@ -95,7 +95,11 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1')
       return done(fail('invalid_request', 'The request has no Host header.'))
     if (cors.isPreflight(request)) return cors.answerPreflight(reply)
-    if (!request.is404) return done()
+    if (!request.is404) {
+      // A route of its own, such as that of tus, says what else there is, and this as any other path does.
+      if (request.method === 'OPTIONS') reply.header('allow', methodsOf(request.url).join(', '))
+      return done()
+    }
     // Before its body is read: there is nobody to read it for.
     const methods = methodsOf(request.url)
     if (methods.length === 0) {

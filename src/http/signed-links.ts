@@ -1,6 +1,7 @@
 // Links that give access to one agent route for a short time: signed by control, checked by the agent. A link is valid
 // for one purpose only, whatever else about it is right.
 import { errors, jwtVerify, SignJWT } from 'jose'
+import type { ActivitySource } from '../contract/activity.ts'
 import type { ArchiveFormat } from '../contract/agent/agent-files.ts'
 import { fail } from '../contract/errors.ts'
 
@@ -9,7 +10,13 @@ export interface LinkDetails {
   upload: { uploadId: string; maxBytes: number }
   download: { path: string; format: ArchiveFormat | 'raw' }
   'read-content': { path: string }
-  'write-content': { path: string; maxBytes: number; ifMatch?: string | null; overwrite?: boolean }
+  'write-content': {
+    path: string
+    maxBytes: number
+    ifMatch?: string | null
+    ifNoneMatch?: string | null
+    overwrite?: boolean
+  }
   'download-backup': BackupLink & ({ path: string } | { format: ArchiveFormat })
 }
 
@@ -30,6 +37,8 @@ export interface LinkGrant<P extends LinkPurpose = LinkPurpose> {
   tokenExpiresAt: number | null
   /** The request that asked for the link, for the activity. */
   requestId: string
+  /** Of a request that is forwarded under a link which nobody else sees; what comes by any other is recorded as `link`. */
+  source?: ActivitySource
   detail: LinkDetails[P]
 }
 
@@ -72,11 +81,12 @@ export function createSignedLinks(key: Buffer, clock: { now(): number }): Signed
           requiredClaims: ['sub', 'iat', 'exp'],
         })
         // One that an older version has signed says nothing of its token.
-        const { tokenId, tokenExpiresAt = null, requestId, detail } = payload as unknown as LinkGrant<P>
+        const { tokenId, tokenExpiresAt = null, requestId, source, detail } = payload as unknown as LinkGrant<P>
         const { sub = '', iat = 0, exp = 0 } = payload
         if (tokenExpiresAt !== null && tokenExpiresAt <= clock.now()) throw new errors.JWTExpired('token', payload)
         const times = { issuedAt: iat * 1000, expiresAt: exp * 1000 }
-        return { serverId: sub, tokenId, tokenExpiresAt, requestId, detail, ...times }
+        const grant = { serverId: sub, tokenId, tokenExpiresAt, requestId, detail }
+        return { ...grant, ...(source ? { source } : {}), ...times }
       } catch (error) {
         if (error instanceof errors.JOSEError) throw fail('not_found', 'The link is not valid or has expired.', error)
         throw error

@@ -4,7 +4,7 @@ import { Ajv, type ErrorObject, type Options } from 'ajv'
 import type { DataValidationCxt } from 'ajv/dist/types/index.js'
 import addFormats from 'ajv-formats'
 import type { FastifyInstance } from 'fastify'
-import { fail } from '../contract/errors.ts'
+import { FAULTS_MAX, fail } from '../contract/errors.ts'
 import { pathNames } from '../contract/files/path-rules.ts'
 import { IS_PATH, OTHERWISE } from '../contract/schema.ts'
 import { distinctFaults, faultOf, wellFormedRegExp } from '../contract/schema-faults.ts'
@@ -20,7 +20,6 @@ const OPTIONS: Options = {
   validateSchema: false,
   code: { regExp: wellFormedRegExp },
 }
-const FAULTS_MAX = 50
 /** A body of a megabyte may have tens of thousands. */
 const ERRORS_READ_MAX = 1000
 

@@ -16,6 +16,8 @@ import type { Transport } from './transport.ts'
 export type BackupQuery = QueryOf<typeof backups.listBackups>
 export type BrowseQuery = QueryOf<typeof inside.browseBackup>
 export type CompareQuery = QueryOf<typeof inside.compareBackups>
+export type VersionQuery = QueryOf<typeof inside.listFileVersions>
+export type ScheduleQuery = QueryOf<typeof plans.listSchedules>
 export type BackupFormat = NonNullable<QueryOf<typeof inside.downloadBackup>['format']>
 
 export interface BackupWaitOptions {
@@ -27,6 +29,18 @@ export function createBackupsApi(transport: Transport) {
   const list = transport.method(
     backups.listBackups,
     (serverId: string, query: BackupQuery = {}, options: CallOptions = {}) => ({
+      params: { serverId },
+      query,
+      ...options,
+    }),
+  )
+  const versions = transport.method(
+    inside.listFileVersions,
+    (serverId: string, query: VersionQuery, options: CallOptions = {}) => ({ params: { serverId }, query, ...options }),
+  )
+  const schedules = transport.method(
+    plans.listSchedules,
+    (serverId: string, query: ScheduleQuery = {}, options: CallOptions = {}) => ({
       params: { serverId },
       query,
       ...options,
@@ -179,14 +193,14 @@ export function createBackupsApi(transport: Transport) {
         ),
       { operation: inside.readBackupFile },
     ),
-    versions: transport.method(
-      inside.listFileVersions,
-      (serverId: string, path: string, options: CallOptions = {}) => ({
-        params: { serverId },
-        query: { path },
-        ...options,
-      }),
-    ),
+    /** One page of the versions of a file, newest first. */
+    versions,
+    allVersions: (
+      serverId: string,
+      query: VersionQuery,
+      options: CallOptions = {},
+    ): AsyncGenerator<inside.FileVersion, void, undefined> =>
+      itemsOf((pageQuery: VersionQuery) => versions(serverId, pageQuery, options), query),
     /** One page of what changed from one backup to another, or to the files as they are. */
     compare,
     compareAll: (
@@ -219,10 +233,14 @@ export function createBackupsApi(transport: Transport) {
         ...options,
       }),
     ),
-    schedules: transport.method(plans.listSchedules, (serverId: string, options: CallOptions = {}) => ({
-      params: { serverId },
-      ...options,
-    })),
+    /** One page, oldest first. */
+    schedules,
+    allSchedules: (
+      serverId: string,
+      query: ScheduleQuery = {},
+      options: CallOptions = {},
+    ): AsyncGenerator<plans.Schedule, void, undefined> =>
+      itemsOf((pageQuery: ScheduleQuery) => schedules(serverId, pageQuery, options), query),
     createSchedule: transport.method(
       plans.createSchedule,
       (serverId: string, body: plans.NewSchedule, options: CallOptions = {}) => ({

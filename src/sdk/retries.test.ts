@@ -130,7 +130,7 @@ test('a stream as body is sent once only', async () => {
     summary: 'x',
     scope: '*',
     bound: { heldBytes: 0, turnMs: 0, by: 'nothing' },
-    rawBody: { types: ['application/octet-stream'], description: 'bytes' },
+    rawBody: { types: ['application/octet-stream'], description: 'bytes', example: 'bytes' },
     answers: { 204: { description: 'x' } },
     errors: [],
   } as const

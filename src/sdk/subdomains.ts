@@ -8,6 +8,7 @@ import {
   type NewSubdomain,
   readSubdomain,
   type Subdomain,
+  type ZoneInfo,
 } from '../contract/subdomains.ts'
 import { sleep } from './backoff.ts'
 import { isApiError } from './errors.ts'
@@ -16,6 +17,8 @@ import type { CallOptions } from './request.ts'
 import type { Transport } from './transport.ts'
 
 export type SubdomainQuery = QueryOf<typeof listSubdomains>
+export type ZoneQuery = QueryOf<typeof listZones>
+type Zones = AsyncGenerator<ZoneInfo, void, undefined>
 type Subdomains = AsyncGenerator<Subdomain, void, undefined>
 
 const POLL_MS = 500
@@ -33,12 +36,16 @@ export function createSubdomainsApi(transport: Transport) {
     params: { serverId, subdomainId },
     ...options,
   }))
+  const zones = transport.method(listZones, (serverId: string, query: ZoneQuery = {}, options: CallOptions = {}) => ({
+    params: { serverId },
+    query,
+    ...options,
+  }))
   return {
-    /** Where the server can have subdomains. */
-    zones: transport.method(listZones, (serverId: string, options: CallOptions = {}) => ({
-      params: { serverId },
-      ...options,
-    })),
+    /** One page of where the server can have subdomains. */
+    zones,
+    allZones: (serverId: string, query: ZoneQuery = {}, options: CallOptions = {}): Zones =>
+      itemsOf((pageQuery: ZoneQuery) => zones(serverId, pageQuery, options), query),
     /** One page, newest first. */
     list,
     /** Every subdomain of the server. */

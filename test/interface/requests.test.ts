@@ -104,8 +104,17 @@ describe('requests', () => {
   promise('`OPTIONS` on a known path answers 204 with `Allow`, without a token.', async () => {
     const reply = await send(service, 'OPTIONS', `${BASE_PATH}/files/${serverId}`, { token: null })
     assert.deepEqual([reply.status, reply.headers.get('allow')], [204, 'GET, HEAD, DELETE, OPTIONS'])
-    const tus = await send(service, 'OPTIONS', await linkTo('upload'), { token: null })
-    assert.deepEqual([tus.status, tus.headers.get('tus-version')], [204, '1.0.0'])
+    const upload = await linkTo('upload')
+    const headers = { 'tus-resumable': '1.0.0', 'upload-length': '2', 'upload-metadata': `filename ${btoa('o.txt')}` }
+    const created = await send(service, 'POST', upload, { headers })
+    for (const [link, allow] of [
+      [upload, 'POST, OPTIONS'],
+      [new URL(created.headers.get('location') ?? '', upload).href, 'HEAD, PATCH, DELETE, OPTIONS'],
+    ] as const) {
+      const tus = await send(service, 'OPTIONS', link, { token: null })
+      assert.deepEqual([tus.status, tus.headers.get('tus-version')], [204, '1.0.0'])
+      assert.equal(tus.headers.get('allow'), allow)
+    }
     assert.equal((await send(service, 'OPTIONS', '/nowhere')).status, 404)
   })
 

@@ -18,7 +18,7 @@ interface Media {
   example?: unknown
 }
 interface Described {
-  parameters?: { $ref?: string; name?: string }[]
+  parameters?: { $ref?: string; name?: string; in?: string; schema?: object; example?: unknown }[]
   operationId: string
   summary: string
   security: Record<string, string[]>[]
@@ -104,6 +104,64 @@ test('every operation has examples that its own schemas take', async () => {
     }
   }
   assert.ok(checked > OPERATIONS.length * 5)
+})
+
+test('every operation has an example: of its path, of each form of its body, and of each form of its answer', async () => {
+  const document = (await dereference((await load()) as never)) as Awaited<ReturnType<typeof load>>
+  const ajv = new Ajv2020({ strict: false, allErrors: true, formats: { binary: true } })
+  addFormats.default(ajv)
+  // It takes nothing and answers nothing.
+  const withNothing = new Set(['endSession'])
+  for (const { id, method, path } of [...OPERATIONS, ...LINK_OPERATIONS]) {
+    const described = document.paths[BASE_PATH + path]?.[method.toLowerCase()] as Described
+    const { parameters = [], requestBody, responses } = described
+    const shown = [
+      ...parameters.filter((parameter) => parameter.in === 'path').map((one) => [one.name, one] as const),
+      ...Object.entries(requestBody?.content ?? {}),
+      ...Object.entries(responses).flatMap(([status, { content = {} }]) =>
+        Object.entries(content).flatMap(([type, media]) =>
+          type === '*/*' ? [] : [[`${status} ${type}`, media] as const],
+        ),
+      ),
+    ]
+    for (const [where, { schema = {}, example }] of shown) {
+      assert.notEqual(example, undefined, `${id} ${where} has no example`)
+      assert.ok(ajv.validate(schema, example), `${id} ${where}: ${ajv.errorsText()}`)
+    }
+    assert.equal(
+      shown.some(([where]) => !/^[45]/.test(where ?? '')),
+      !withNothing.has(id),
+      id,
+    )
+  }
+})
+
+test('the examples of streams are what is streamed', async () => {
+  const document = (await dereference((await load()) as never)) as Awaited<ReturnType<typeof load>>
+  const ajv = new Ajv2020({ strict: false, allErrors: true })
+  addFormats.default(ajv)
+  const { id } = await service.createServer()
+  for (const { method, path } of OPERATIONS) {
+    const content = document.paths[BASE_PATH + path]?.[method.toLowerCase()]?.responses[200]?.content ?? {}
+    const { schema } = content['application/json'] ?? {}
+    const { data, nextCursor } = (schema as { properties?: Record<string, { items: object }> })?.properties ?? {}
+    const one = (nextCursor && data?.items) ?? schema ?? {}
+    for (const [type, media] of Object.entries(content)) {
+      const example = String(media.example)
+      if (type === 'application/x-ndjson') {
+        assert.ok(ajv.validate(one, JSON.parse(example)), `${path}: ${ajv.errorsText()}`)
+      } else if (type === 'text/csv') {
+        const url = `${service.url}${BASE_PATH}${path.replace('{serverId}', id)}`
+        const headers = { authorization: `Bearer ${service.adminToken}`, accept: type }
+        const [columns] = (await (await fetch(url, { headers })).text()).split('\r\n')
+        assert.equal(example.split('\r\n')[0], columns, path)
+      } else if (type === 'text/event-stream') {
+        const [, json = ''] = /^(?:id: \S+\n)?event: \w+\ndata: (.*)\n\n$/.exec(example) ?? []
+        const event = path.endsWith('/stats') ? (data?.items ?? {}) : one
+        assert.ok(ajv.validate(event, JSON.parse(json)), `${path}: ${ajv.errorsText()}`)
+      }
+    }
+  }
 })
 
 test('every body and every answer is a schema with a name, and every name is used', async () => {

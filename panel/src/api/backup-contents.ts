@@ -71,7 +71,7 @@ const isBelow = ({ path }: BackupChange, paths: readonly string[] | null) =>
 export function useFileVersions(serverId: string, path: string) {
   return useQuery({
     queryKey: ['versions', serverId, path],
-    queryFn: async ({ signal }) => (await client.backups.versions(serverId, path, { signal })).data,
+    queryFn: ({ signal }) => Array.fromAsync(client.backups.allVersions(serverId, { path, limit: 100 }, { signal })),
   })
 }
 

@@ -12,7 +12,7 @@ const retentionKey = (serverId: string) => ['retention', serverId] as const
 export function useSchedules(serverId: string) {
   return useQuery({
     queryKey: schedulesKey(serverId),
-    queryFn: async ({ signal }) => (await client.backups.schedules(serverId, { signal })).data,
+    queryFn: ({ signal }) => Array.fromAsync(client.backups.allSchedules(serverId, { limit: 100 }, { signal })),
     refetchInterval: POLL_MS,
   })
 }

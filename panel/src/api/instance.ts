@@ -58,7 +58,7 @@ function useProblemWatch(): void {
 export function useDisks(isEnabled: boolean) {
   return useQuery({
     queryKey: ['disks'],
-    queryFn: async ({ signal }) => (await client.disks.read({ signal })).data,
+    queryFn: async ({ signal }) => (await client.disks.read({ limit: 100 }, { signal })).data,
     enabled: isEnabled,
     refetchInterval: POLL_MS,
   })
@@ -68,7 +68,7 @@ export function useDisks(isEnabled: boolean) {
 export function useZones(serverId: string | undefined) {
   return useQuery({
     queryKey: ['zones', serverId],
-    queryFn: async ({ signal }) => (await client.subdomains.zones(serverId ?? '', { signal })).data,
+    queryFn: ({ signal }) => Array.fromAsync(client.subdomains.allZones(serverId ?? '', { limit: 100 }, { signal })),
     enabled: serverId !== undefined,
     staleTime: 60_000,
   })

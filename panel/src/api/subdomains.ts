@@ -22,7 +22,7 @@ export function useSubdomains(serverId: string) {
 export function useZones(serverId: string) {
   return useQuery({
     queryKey: zonesKeyOf(serverId),
-    queryFn: async ({ signal }) => (await client.subdomains.zones(serverId, { signal })).data,
+    queryFn: ({ signal }) => Array.fromAsync(client.subdomains.allZones(serverId, { limit: 100 }, { signal })),
     staleTime: 10_000,
   })
 }

@@ -8,6 +8,7 @@ import type { WorkOf } from '../../contract/agent.ts'
 import { fail, isFailure } from '../../contract/errors.ts'
 import { BACKUP_PREVIEWS } from '../../contract/fixed-limits.ts'
 import { createShares } from '../fair-shares.ts'
+import { aboutFieldAsync } from '../files/field-faults.ts'
 import type { ServerFiles } from '../files/server-files.ts'
 import type { WorldHold } from '../games/world-holds.ts'
 import type { Layout } from '../layout.ts'
@@ -288,10 +289,12 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
     requirePaths: ({ serverId, backupId, paths }) =>
       reading(serverId, backupId, (manifest) => requirePaths(manifest, paths)),
     browse: ({ serverId, backupId, path, limit, after }) =>
-      reading(serverId, backupId, (manifest) => listDirectory(manifest, path, { limit, after })),
+      aboutFieldAsync('/path', () =>
+        reading(serverId, backupId, (manifest) => listDirectory(manifest, path, { limit, after })),
+      ),
     async versions({ serverId, path }) {
       const opened = await repository()
-      return await explained(() => fileVersions(opened, serverId, path))
+      return await aboutFieldAsync('/path', () => explained(() => fileVersions(opened, serverId, path)))
     },
     async compare({ serverId, from, to, limit, after }, signal) {
       const page = { limit, after }

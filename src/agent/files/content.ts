@@ -2,12 +2,12 @@
 // the old one goes to the trash; and an entity tag keeps two editors from overwriting each other unseen.
 import type { BigIntStats } from 'node:fs'
 import type { FileEntry } from '../../contract/agent/agent-files.ts'
-import { fail } from '../../contract/errors.ts'
+import { fail, isFailure } from '../../contract/errors.ts'
 import { type Change, journaled } from './changes/changes.ts'
 import { placedWithParents } from './changes/new-parents.ts'
 import { inodeOf } from './changes/probes.ts'
 import { moveReplacing, moveToNewName, type Source } from './changes/replace.ts'
-import { describeAt, etagOf } from './reading/entries.ts'
+import { describeAt, etagOf, isTagListed } from './reading/entries.ts'
 import { FileStream } from './reading/file-stream.ts'
 import { guessByName } from './reading/mime.ts'
 import {
@@ -62,6 +62,8 @@ export function streamContent(file: OpenFile, range?: { start: number; end: numb
 export interface WriteOptions {
   /** The tag that the file must have; `*` for any file that is there. */
   ifMatch?: string
+  /** Tags that the file must not have; `*` for nothing may have the name. */
+  ifNoneMatch?: string
   /** False refuses to replace anything. */
   overwrite?: boolean
   maxBytes?: number
@@ -146,6 +148,7 @@ export function checkTarget(server: ServerFiles, segments: Segments, options: Wr
     throw fail('invalid_path', `${JSON.stringify(above)} is not a directory that is written into.`)
   }
   const isThere = depth === segments.length
+  for (const missing of segments.slice(depth)) checkNewName(missing)
   checkReplaced(isThere ? (stats ?? server.files.lstat(segments)) : undefined, segments, options)
   return isThere
 }
@@ -153,12 +156,15 @@ export function checkTarget(server: ServerFiles, segments: Segments, options: Wr
 function checkReplaced(stats: BigIntStats | undefined, segments: Segments, options: WriteOptions): void {
   const path = JSON.stringify(formatPath(segments))
   if (!stats) checkNewName(segments.at(-1) ?? '')
+  if (stats && options.ifNoneMatch !== undefined && isTagListed(options.ifNoneMatch, etagOf(stats))) throw taken(path)
   if (stats && !stats.isFile()) throw fail('invalid_path', `${path} is not a regular file.`)
   if (stats && options.overwrite === false) throw fail('already_exists', `${path} already exists.`)
   if (options.ifMatch === undefined) return
   if (!stats || (options.ifMatch !== '*' && options.ifMatch !== etagOf(stats)))
     throw fail('precondition_failed', 'The file was changed since it was read.')
 }
+
+const taken = (path: string) => fail('precondition_failed', `${path} is there already.`)
 
 /** Puts a finished file in its place. What was there goes to the trash. */
 export async function placeFile(
@@ -172,7 +178,7 @@ export async function placeFile(
   return await placeWithRoom(server, segments, source, options, room)
 }
 
-interface PlaceOptions extends Pick<WriteOptions, 'ifMatch' | 'overwrite'> {
+interface PlaceOptions extends Pick<WriteOptions, 'ifMatch' | 'ifNoneMatch' | 'overwrite'> {
   /** For a file that is not synced yet: resolves once it is, and the server's files may be touched. */
   ready?: Promise<unknown> | undefined
   /** Room for the record of what is replaced, where it was taken before. */
@@ -198,7 +204,7 @@ export async function placeWithRoom(
   if (!isPlaced) {
     checkReplaced(before, segments, options)
     if (before) await replaceFile(server, segments, place, source, options, early)
-    else await placeNew(server, place, source)
+    else await placeNew(server, place, source, options)
   }
   const stats = statsIfThere(place.parent, place.name)
   return {
@@ -208,9 +214,19 @@ export async function placeWithRoom(
   }
 }
 
-async function placeNew(server: ServerFiles, place: Place, source: Source): Promise<void> {
+async function placeNew(
+  server: ServerFiles,
+  place: Place,
+  source: Source,
+  { ifNoneMatch }: PlaceOptions,
+): Promise<void> {
   giveTo(server.files.owner(), addressOf(source.folder, source.name))
-  countingGrowth(server.usage, place.parent, () => moveToNewName(source, place.parent, place.name))
+  try {
+    countingGrowth(server.usage, place.parent, () => moveToNewName(source, place.parent, place.name))
+  } catch (error) {
+    // Another program was faster.
+    throw isFailure(error, 'already_exists') && ifNoneMatch === '*' ? taken(JSON.stringify(place.path)) : error
+  }
   await fsyncDirectory(place.parent)
 }
 
@@ -240,7 +256,7 @@ async function replaceFile(
   const batch = early ?? held.use(await prepare())
   const stats = statsIfThere(place.parent, place.name)
   checkReplaced(stats, segments, options)
-  if (!stats) return await placeNew(server, place, source)
+  if (!stats) return await placeNew(server, place, source, options)
   takeAfter(addressOf(source.folder, source.name), stats)
   moveReplacing(source, place.parent, place.name, batch, 0)
   server.usage.touch()

@@ -3,6 +3,7 @@ import type { FileEntry } from '../../contract/agent/agent-files.ts'
 import { fail, isFailure } from '../../contract/errors.ts'
 import { hasCode } from '../../kit/files/errno.ts'
 import { type Change, journaled } from './changes/changes.ts'
+import { createFieldFaults } from './field-faults.ts'
 import { describeAt } from './reading/entries.ts'
 import { openIfStillThere } from './sandbox/descent.ts'
 import { type Directory, fsyncDirectory, statsIfThere } from './sandbox/directory.ts'
@@ -19,8 +20,7 @@ export async function makeFolder(
   change: Change,
 ): Promise<{ entry: FileEntry; created: boolean }> {
   using _held = server.lock.share()
-  checkNewName(request.name)
-  const segments = parseEntry(parsePath(request.path), request.name)
+  const segments = parse(request)
   // The outermost of what is missing: whoever else wants any of it waits, and looks again.
   const claimed = () => missingOf(server, segments).slice(0, 1)
   return await server.claims.alone(claimed, async () => {
@@ -32,6 +32,14 @@ export async function makeFolder(
       return await make(server, segments, missing)
     })
   })
+}
+
+function parse(request: { path: string; name: string }): Segments {
+  const faults = createFieldFaults()
+  const parent = faults.check('/path', () => parsePath(request.path)) ?? []
+  const name = faults.check('/name', () => checkNewName(request.name)) ?? ''
+  faults.refuse()
+  return parseEntry(parent, name)
 }
 
 /** Refused before anything is written down; the room is taken when they are made. */

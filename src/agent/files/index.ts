@@ -11,6 +11,7 @@ import { unpack } from './archives/unpack.ts'
 import { answeredBefore, BY_THE_SYSTEM, type Change, journaled, settle } from './changes/changes.ts'
 import { createRepeats } from './changes/repeats.ts'
 import { copy } from './copy.ts'
+import { aboutField, aboutFieldAsync } from './field-faults.ts'
 import { makeFolder } from './folder.ts'
 import { setMode } from './mode.ts'
 import { move } from './move.ts'
@@ -185,18 +186,20 @@ export function createAgentFiles(options: AgentFilesOptions): FilesOfAgent {
       ownJournal?.close()
     },
 
-    list: async ({ serverId, ...request }) => await readings.list(server(serverId), request),
-    stat: async ({ serverId, path }) => describePath(server(serverId).files, path),
+    list: ({ serverId, ...request }) => aboutFieldAsync('/path', () => readings.list(server(serverId), request)),
+    stat: async ({ serverId, path }) => aboutField('/path', () => describePath(server(serverId).files, path)),
     makeFolder: ({ path, name, ...asked }) =>
-      once('file.folder_created', asked, (found, change) => makeFolder(found, { path, name }, change)),
+      once('file.folder_created', asked, (found, change) =>
+        aboutFieldAsync('/path', () => makeFolder(found, { path, name }, change)),
+      ),
 
     copy({ location, ...asked }) {
       const name = `${asked.serverId} ${asked.requestId}`
       const abort = copies.get(name) ?? new AbortController()
       copies.set(name, abort)
-      return once('file.copied', asked, (found, change) => copy(found, location, change, abort.signal)).finally(() =>
-        copies.delete(name),
-      )
+      return once('file.copied', asked, (found, change) =>
+        aboutFieldAsync('/location', () => copy(found, location, change, abort.signal)),
+      ).finally(() => copies.delete(name))
     },
     async cancelCopy({ serverId, requestId }) {
       copies.get(`${serverId} ${requestId}`)?.abort()
@@ -208,17 +211,21 @@ export function createAgentFiles(options: AgentFilesOptions): FilesOfAgent {
       once('file.moved', asked, (found, change) => move(found, { moves, overwrite }, change)),
     setMode: ({ root, files, mode, ...asked }) =>
       once('file.mode_changed', asked, (found, change) => setMode(found, { root, files, mode }, change)),
-    search: async ({ serverId, ...request }, signal) =>
-      await readings.search(
-        server(serverId),
-        request,
-        signal ? AbortSignal.any([signal, stopping.signal]) : stopping.signal,
+    search: ({ serverId, ...request }, signal) =>
+      aboutFieldAsync('/path', () =>
+        readings.search(
+          server(serverId),
+          request,
+          signal ? AbortSignal.any([signal, stopping.signal]) : stopping.signal,
+        ),
       ),
 
     listTrash: async ({ serverId, limit = 50, after = null }) =>
       await readings.listTrash(server(serverId), { limit, after }),
     restoreTrash: ({ trashId, ...asked }) =>
-      once('file.restored', asked, (found, change) => restoreTrash(found, trashId, change)),
+      once('file.restored', asked, (found, change) =>
+        aboutFieldAsync('/trashId', () => restoreTrash(found, trashId, change)),
+      ),
     emptyTrash: (asked) => once('file.trash_emptied', asked, emptyTrash),
 
     usage: async ({ serverId }) => await server(serverId).usage.read(),

@@ -8,6 +8,7 @@ import { hasCode } from '../../kit/files/errno.ts'
 import { createTurns } from '../../kit/waiting/turns.ts'
 import { type Change, journaled } from './changes/changes.ts'
 import { modeProperties } from './changes/probes.ts'
+import { createFieldFaults } from './field-faults.ts'
 import { type CheckedEntry, withEntries } from './named-entries.ts'
 import { describeAt, kindOf } from './reading/entries.ts'
 import { addressOf, fsyncFile } from './sandbox/directory.ts'
@@ -71,12 +72,17 @@ export async function setMode(
 /** Of several spellings of one path the first counts. */
 function plan(checked: CheckedEntry[], mode: number): Item[] {
   const items = new Map<string, Item>()
-  for (const { segments, stats } of checked) {
+  const faults = createFieldFaults()
+  for (const { field, segments, stats } of checked) {
     const path = formatPath(segments)
-    if (!stats) throw fail('not_found', `There is no ${JSON.stringify(path)}.`)
-    requireTakes(stats, path, mode)
+    if (!stats) {
+      faults.add(fail('not_found', `There is no ${JSON.stringify(path)}.`))
+      continue
+    }
+    faults.check(field, () => requireTakes(stats, path, mode))
     if (!items.has(path)) items.set(path, { path, segments, isChange: !hasPermissions(stats, mode) })
   }
+  faults.refuse()
   return [...items.values()]
 }
 
@@ -86,8 +92,10 @@ function requireTakes(stats: BigIntStats, path: string, mode: number): void {
   if (kind === 'symlink') throw fail('invalid_path', `${quoted} is a symbolic link, which has no mode of its own.`)
   if (kind === 'other') throw fail('invalid_path', `${quoted} is neither a regular file nor a directory.`)
   const { permissions, sentence } = OWNER_KEEPS[kind]
-  if ((mode & permissions) !== permissions)
-    throw fail('invalid_request', `${sentence}: ${quoted} cannot be given this mode.`)
+  if ((mode & permissions) !== permissions) {
+    const message = `${sentence}: ${quoted} cannot be given this mode.`
+    throw fail('invalid_request', { detail: message, errors: [{ path: '/mode', message }] })
+  }
   if (!isOursToChange(stats)) throw notOurs(path)
 }
 

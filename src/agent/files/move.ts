@@ -10,6 +10,7 @@ import { createMadeParents, type MadeParents } from './changes/made-parents.ts'
 import { placedWithParents } from './changes/new-parents.ts'
 import { inodeOf, moveProperties } from './changes/probes.ts'
 import { moveReplacing, moveToNewName } from './changes/replace.ts'
+import { aboutField, aboutFieldAsync, createFieldFaults } from './field-faults.ts'
 import type { Share } from './locks.ts'
 import { describeAt, kindOf } from './reading/entries.ts'
 import { fsyncDirectory, renameNewAt, statsIfThere } from './sandbox/directory.ts'
@@ -22,6 +23,8 @@ import { slotName, type TrashBatch, type TrashRecord } from './trash/trash-recor
 import { isDeeperThan } from './tree-depth.ts'
 
 interface Move {
+  /** Of the request, for its faults. */
+  field: string
   from: Segments
   to: Segments
   inode: string
@@ -43,10 +46,7 @@ export async function move(
   return await server.claims.alone(
     () => claimed,
     async () => {
-      for (const planned of moves) {
-        if (turn.due()) await turn.take()
-        await check(server, planned, moves, request.overwrite ?? false)
-      }
+      await checkAll(server, moves, request.overwrite ?? false, turn)
       using room = await roomForParents(
         server,
         moves.map(({ to }) => to),
@@ -78,10 +78,11 @@ async function applyAll(server: ServerFiles, moves: Move[], { held, room, durabl
     for (const planned of moves) {
       begun.push(planned)
       await room.renew(planned.to)
-      entries.push(await apply(server, planned, { batch, room, parents }))
+      entries.push(await aboutFieldAsync(planned.field, () => apply(server, planned, { batch, room, parents })))
       room.made(planned.to)
       // The moves before it, or another change meanwhile, may have put something into it since it was checked.
-      if (planned.goesDown && (moves.length > 1 || !held.isOnly())) await refuseTooDeep(server, planned.to, planned.to)
+      if (planned.goesDown && (moves.length > 1 || !held.isOnly()))
+        await aboutFieldAsync(`${planned.field}/to`, () => refuseTooDeep(server, planned.to, planned.to))
     }
   } catch (error) {
     await takeAllBack(server, begun, batch)
@@ -95,34 +96,66 @@ async function applyAll(server: ServerFiles, moves: Move[], { held, room, durabl
 /** What can be decided from the paths alone. */
 async function plan(moves: { from: string; to: string }[], turn: Turns): Promise<Move[]> {
   const planned: Move[] = []
+  const faults = createFieldFaults()
   const sources = createPathTree()
   const targets = createPathTree()
-  for (const move of moves) {
+  for (const [index, move] of moves.entries()) {
     if (turn.due()) await turn.take()
-    const from = parsePath(move.from)
-    const to = parsePath(move.to)
-    if (from.length === 0 || to.length === 0)
-      throw fail('invalid_path', 'The top directory cannot be moved or replaced.')
-    if (isWithin(from, to)) throw fail('invalid_path', `${formatPath(from)} cannot be moved into or onto itself.`)
-    if (isWithin(to, from)) throw fail('invalid_path', `${formatPath(from)} cannot replace what holds it.`)
+    const field = `/moves/${index}`
+    const from = faults.check(`${field}/from`, () => parseEnd(move.from))
+    const to = faults.check(`${field}/to`, () => parseEnd(move.to))
+    if (!from || !to || !faults.check(`${field}/to`, () => requireElsewhere(from, to))) continue
     const source = sources.add(from)
     if (source)
-      throw fail('invalid_request', `${formatPath(source.other)} and ${formatPath(from)} cannot be moved at once.`)
+      faults.add(clash(`${field}/from`, `${formatPath(source.other)} and ${formatPath(from)} cannot be moved at once.`))
     const target = targets.add(to)
     if (target)
-      throw fail('invalid_request', `${formatPath(target.other)} and ${formatPath(to)} cannot be targets at once.`)
-    planned.push({ from, to, inode: '', goesDown: false, replaced: undefined })
+      faults.add(clash(`${field}/to`, `${formatPath(target.other)} and ${formatPath(to)} cannot be targets at once.`))
+    planned.push({ field, from, to, inode: '', goesDown: false, replaced: undefined })
   }
+  faults.refuse()
   return planned
+}
+
+const clash = (path: string, message: string) =>
+  fail('invalid_request', { detail: message, errors: [{ path, message }] })
+
+function parseEnd(path: string): Segments {
+  const segments = parsePath(path)
+  if (segments.length === 0) throw fail('invalid_path', 'The top directory cannot be moved or replaced.')
+  return segments
+}
+
+function requireElsewhere(from: Segments, to: Segments): true {
+  if (isWithin(from, to)) throw fail('invalid_path', `${formatPath(from)} cannot be moved into or onto itself.`)
+  if (isWithin(to, from)) throw fail('invalid_path', `${formatPath(from)} cannot replace what holds it.`)
+  return true
+}
+
+async function checkAll(server: ServerFiles, moves: Move[], overwrite: boolean, turn: Turns): Promise<void> {
+  const faults = createFieldFaults()
+  for (const planned of moves) {
+    if (turn.due()) await turn.take()
+    try {
+      await check(server, planned, moves, overwrite)
+    } catch (error) {
+      faults.add(error)
+    }
+  }
+  faults.refuse()
 }
 
 /** What needs the disk. */
 async function check(server: ServerFiles, planned: Move, all: Move[], overwrite: boolean): Promise<void> {
-  using source = server.files.openPlace(planned.from)
+  using source = aboutField(`${planned.field}/from`, () => server.files.openPlace(planned.from))
   const stats = statsIfThere(source.parent, source.name)
   if (!stats) throw fail('not_found', `There is no ${JSON.stringify(source.path)}.`)
   planned.inode = inodeOf(stats)
   planned.goesDown = stats.isDirectory() && planned.to.length > planned.from.length
+  await aboutFieldAsync(`${planned.field}/to`, () => checkTarget(server, planned, all, overwrite))
+}
+
+async function checkTarget(server: ServerFiles, planned: Move, all: Move[], overwrite: boolean): Promise<void> {
   if (planned.goesDown) await refuseTooDeep(server, planned.from, planned.to)
   const there = server.files.lstatIfThere(planned.to)
   if (!there) {

@@ -2,6 +2,7 @@
 import type { BigIntStats } from 'node:fs'
 import { fail, isFailure } from '../../contract/errors.ts'
 import { createTurns } from '../../kit/waiting/turns.ts'
+import { createFieldFaults } from './field-faults.ts'
 import { statsIfThere } from './sandbox/directory.ts'
 import { formatPath, parseEntry, parsePath, type Segments } from './sandbox/paths.ts'
 import type { Place } from './sandbox/sandbox.ts'
@@ -11,6 +12,8 @@ import type { ServerFiles } from './server-files.ts'
 export interface NamedEntry {
   /** As the caller wrote it. */
   entry: string
+  /** Of the request, for its faults. */
+  field: string
   segments: Segments
 }
 
@@ -25,23 +28,50 @@ export async function withEntries<T>(
   request: { root: string; files: readonly string[] },
   work: (checked: CheckedEntry[]) => Promise<T>,
 ): Promise<T> {
-  const root = parsePath(request.root)
-  const entries = [...new Set(request.files)].map((entry) => ({ entry, segments: parseEntry(root, entry) }))
+  const { root, entries } = parse(request)
   const claimed = entries.map(({ segments }) => formatPath(segments))
   return await server.claims.alone(
     () => claimed,
-    async () => await work(await check(server, entries)),
+    async () => await work(await check(server, root, entries)),
   )
 }
 
-async function check(server: ServerFiles, entries: NamedEntry[]): Promise<CheckedEntry[]> {
+/** Of an entry that is there twice, the first. */
+function parse(request: { root: string; files: readonly string[] }): { root: Segments; entries: NamedEntry[] } {
+  const faults = createFieldFaults()
+  const root = faults.check('/root', () => parsePath(request.root)) ?? []
+  const entries = new Map<string, NamedEntry>()
+  for (const [index, entry] of request.files.entries()) {
+    const field = `/files/${index}`
+    const segments = faults.check(field, () => parseEntry(root, entry))
+    if (segments && !entries.has(entry)) entries.set(entry, { entry, field, segments })
+  }
+  faults.refuse()
+  return { root, entries: [...entries.values()] }
+}
+
+async function check(server: ServerFiles, root: Segments, entries: NamedEntry[]): Promise<CheckedEntry[]> {
   const checked: CheckedEntry[] = []
+  const faults = createFieldFaults()
   const turn = createTurns(server.files.share)
+  // First: a root that cannot be opened is at fault itself, and not all that is named below it.
+  faults.check('/root', () => requireOpens(server, root))
+  faults.refuse()
   for (const named of entries) {
     if (turn.due()) await turn.take()
-    checked.push({ ...named, stats: look(server, named.segments) })
+    checked.push({ ...named, stats: faults.check(named.field, () => look(server, named.segments)) })
   }
+  faults.refuse()
   return checked
+}
+
+/** What is not there yet is no fault. */
+function requireOpens(server: ServerFiles, root: Segments): void {
+  try {
+    using _root = server.files.openDirectory(root)
+  } catch (error) {
+    if (!isFailure(error, 'not_found')) throw error
+  }
 }
 
 function look(server: ServerFiles, segments: Segments): BigIntStats | undefined {

@@ -10,6 +10,7 @@ import type { OpenedLink } from '../../http/signed-links.ts'
 import { createKeyedMutex } from '../../kit/waiting/mutex.ts'
 import type { BackupsOfAgent } from '../backups/index.ts'
 import { ARCHIVE_MIME } from '../files/archives/formats.ts'
+import { aboutFieldAsync } from '../files/field-faults.ts'
 import { untrustedHeaders } from './disposition.ts'
 import type { LinkDoor } from './link-door.ts'
 import { httpDate, isUnchanged, rangeOf } from './ranges.ts'
@@ -88,7 +89,9 @@ export function createBackupDownloads({ backups, door }: { backups: BackupsOfAge
   }
 
   async function file({ serverId, detail: { backupId } }: Opened, path: string): Promise<Whole> {
-    const { stream, sizeBytes, modifiedAt } = await backups.readFile({ serverId, backupId, path })
+    const { stream, sizeBytes, modifiedAt } = await aboutFieldAsync('/path', () =>
+      backups.readFile({ serverId, backupId, path }),
+    )
     stream.destroy()
     return {
       etag: `"${backupId}.${Buffer.from(path).toString('base64url').slice(0, 200)}"`,

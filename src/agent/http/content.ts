@@ -5,6 +5,7 @@ import { bodyOf } from '../../http/bodies.ts'
 import { whileClientStays } from '../../http/client-left.ts'
 import type { Forward } from '../../http/forward.ts'
 import { openContent, writeContent } from '../files/content.ts'
+import { aboutField, aboutFieldAsync } from '../files/field-faults.ts'
 import type { FilesOfAgent } from '../files/index.ts'
 import { changeOf, type LinkDoor } from './link-door.ts'
 import { serveFile } from './serve-file.ts'
@@ -21,7 +22,7 @@ export function serveContent(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   return door.transfer('read-content', link, async (opened, signal) => {
-    const content = openContent(files.server(opened.serverId), opened.detail.path)
+    const content = aboutField('/path', () => openContent(files.server(opened.serverId), opened.detail.path))
     // Bytes, whatever they are: this is the address of the API and of the panel, and no place for pages of others.
     return await whileClientStays(reply, signal, (staying) =>
       serveFile({ ...content, mime: 'application/octet-stream' }, request, reply, staying),
@@ -36,20 +37,18 @@ export function acceptContent(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   return door.transfer('write-content', link, async (opened, signal) => {
-    const { path, maxBytes, ifMatch, overwrite } = opened.detail
+    const { path, maxBytes, ifMatch, ifNoneMatch, overwrite } = opened.detail
     const expectedBytes = announcedBytes(request)
-    const { entry, etag, created } = await writeContent(
-      files.server(opened.serverId),
-      path,
-      bodyOf(request.raw, { signal }),
-      {
+    const { entry, etag, created } = await aboutFieldAsync('/path', () =>
+      writeContent(files.server(opened.serverId), path, bodyOf(request.raw, { signal }), {
         ...(typeof ifMatch === 'string' ? { ifMatch } : {}),
+        ...(typeof ifNoneMatch === 'string' ? { ifNoneMatch } : {}),
         overwrite: overwrite !== false,
         maxBytes,
         ...(expectedBytes === undefined ? {} : { expectedBytes }),
         signal,
         change: changeOf('file.written', opened, request),
-      },
+      }),
     )
     return reply
       .code(created ? 201 : 200)

@@ -115,6 +115,7 @@ export function causeOf(opened: OpenedLink, request: FastifyRequest): FactCause 
     requestId: opened.requestId,
     ip: request.ip,
     userAgent: request.headers['user-agent']?.slice(0, USER_AGENT_MAX_CHARS) ?? '',
+    ...(opened.source ? { source: opened.source } : {}),
   }
 }
 

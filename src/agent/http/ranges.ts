@@ -1,5 +1,6 @@
 // Which part of a file a request asks for, and whether it has it already (RFC 9110).
 import type { IncomingHttpHeaders } from 'node:http'
+import { isTagListed } from '../files/reading/entries.ts'
 
 export interface ByteRange {
   start: number
@@ -36,8 +37,7 @@ export function rangeOf(headers: IncomingHttpHeaders, version: Version, sizeByte
 
 export function isUnchanged(headers: IncomingHttpHeaders, { etag, modifiedAt }: Version): boolean {
   const tags = headers['if-none-match']
-  if (tags !== undefined)
-    return tags.trim() === '*' || tags.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag)
+  if (tags !== undefined) return isTagListed(tags, etag)
   const since = Date.parse(headers['if-modified-since'] ?? '')
   return !Number.isNaN(since) && Math.floor(modifiedAt.getTime() / 1000) * 1000 <= since
 }

@@ -6,6 +6,7 @@ import { type ErrorCode, type Failure, fail, isFailure } from '../../contract/er
 import { bodyOf } from '../../http/bodies.ts'
 import type { OpenedLink } from '../../http/signed-links.ts'
 import { newId } from '../../kit/ids.ts'
+import { aboutField } from '../files/field-faults.ts'
 import { formatPath, parsePath } from '../files/sandbox/paths.ts'
 import { uploadTarget } from '../files/uploads/batch.ts'
 import type { Checksum, PartialState } from '../files/uploads/partial-uploads.ts'
@@ -192,17 +193,18 @@ function describe({ record, offset, lastByteAt }: PartialState): Upload {
 }
 
 function targetOf(metadata: Record<string, string | null>, query: UploadQuery) {
-  const directory = parsePath(metadata.directory ?? query.directory ?? '/')
+  const directory = aboutField('/directory', () => parsePath(metadata.directory ?? query.directory ?? '/'))
   // Clients that send a folder put the place within it into `relativePath`, and "null" there for a single file.
   const relativePath = metadata.relativePath === 'null' ? undefined : metadata.relativePath
-  const name = relativePath || metadata.filename || metadata.name
+  const names = { relativePath, filename: metadata.filename, name: metadata.name }
+  const [field, name] = Object.entries(names).find(([, value]) => value) ?? []
   if (!name) throw fail('invalid_request', 'Upload-Metadata must hold a filename.')
   const overwrite = metadata.overwrite ?? String(query.overwrite ?? true)
   if (overwrite !== 'true' && overwrite !== 'false')
     throw fail('invalid_request', 'overwrite in Upload-Metadata is true or false.')
   return {
     directory: formatPath(directory),
-    path: formatPath(uploadTarget(directory, name)),
+    path: formatPath(aboutField(`/${field}`, () => uploadTarget(directory, name))),
     overwrite: overwrite === 'true',
   }
 }

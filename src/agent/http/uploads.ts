@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { fail } from '../../contract/errors.ts'
 import { bodyOf } from '../../http/bodies.ts'
 import type { OpenedLink } from '../../http/signed-links.ts'
+import { aboutField } from '../files/field-faults.ts'
 import { type NamedSource, writeBatch } from '../files/uploads/batch.ts'
 import { announcedBytes, type ContentDeps } from './content.ts'
 import { parseDisposition } from './disposition.ts'
@@ -45,7 +46,7 @@ export async function acceptForm(
 async function* filesOf(parts: AsyncIterable<Part>): AsyncGenerator<NamedSource> {
   let count = 0
   for await (const { headers, body } of parts) {
-    const { name, filename } = parseDisposition(headers.get('content-disposition'))
+    const { name, filename } = aboutField(`/files/${count}`, () => parseDisposition(headers.get('content-disposition')))
     if (!FIELDS.includes(name)) throw formFault(`/${name}`, 'is not a known field; files are sent as "files"')
     if (filename === undefined) throw formFault('/files', 'must be a file with a name')
     if (filename === '') throw formFault('/files', 'has an empty file name')

@@ -52,7 +52,8 @@ const ls = command({
   async run(context, _options, { server }) {
     const client = context.client()
     const serverId = await serverIdOf(client, server, context.io.signal)
-    const { data } = await client.backups.schedules(serverId, { signal: context.io.signal })
+    const { signal } = context.io
+    const data = await Array.fromAsync(client.backups.allSchedules(serverId, { limit: 100 }, { signal }))
     if (data.length === 0 && !context.json) context.note('There are no schedules.')
     else present(context, data)
     return undefined

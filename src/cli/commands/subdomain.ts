@@ -33,7 +33,8 @@ const zones = command({
   async run(context, _options, { server }) {
     const client = context.client()
     const serverId = await serverIdOf(client, server, context.io.signal)
-    const { data } = await client.subdomains.zones(serverId, { signal: context.io.signal })
+    const { signal } = context.io
+    const data = await Array.fromAsync(client.subdomains.allZones(serverId, { limit: 100 }, { signal }))
     if (context.json) context.print(data)
     else if (data.length === 0) context.note('The service has no zones. Set GAMEKEEPER_ZONES.')
     else context.say(formatTable(data, ZONE_COLUMNS, context.paint))
@@ -93,7 +94,7 @@ const rm = command({
 })
 
 async function onlyZone(client: Client, serverId: string, signal: AbortSignal): Promise<string> {
-  const { data } = await client.subdomains.zones(serverId, { signal })
+  const data = await Array.fromAsync(client.subdomains.allZones(serverId, { limit: 100 }, { signal }))
   const [zone, ...others] = data
   if (zone && others.length === 0) return zone.zone
   const hint = zone ? `Zones: ${data.map((one) => one.zone).join(', ')}.` : 'The service has no zones.'

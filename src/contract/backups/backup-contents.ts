@@ -166,11 +166,11 @@ export const listFileVersions = operation({
   scope: 'backups:read',
   bound: BOUNDS.backups,
   params,
-  query: Closed({ path: Path }),
+  query: Closed({ ...PageQuery, path: Path }),
   answers: {
     200: {
-      description: 'The versions',
-      schema: Type.Object({ data: Type.Array(FileVersion) }),
+      description: 'A page of versions',
+      schema: Page(FileVersion),
       example: {
         data: [
           {
@@ -183,6 +183,7 @@ export const listFileVersions = operation({
             version: '4f9c1d7e0a5b3c8f',
           },
         ],
+        nextCursor: null,
       },
     },
   },

@@ -18,6 +18,7 @@ import {
   Timestamp,
   Type,
 } from '../schema.ts'
+import { eventStreamOf } from '../stream-examples.ts'
 import { BackupOffsite } from './offsite.ts'
 import { Rehearsal } from './rehearsals.ts'
 
@@ -231,7 +232,7 @@ export const readBackup = operation({
   bound: BOUNDS.rows,
   params: BackupParams,
   answers: {
-    200: { description: 'The backup', schema: Backup, alternatives: ['text/event-stream'], example },
+    200: { description: 'The backup', schema: Backup, alternatives: eventStreamOf('backup', example), example },
   },
   errors: ['not_acceptable'],
 })

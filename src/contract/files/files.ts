@@ -184,12 +184,21 @@ export const writeContent = operation({
   summary: 'Write a file',
   description:
     'The body is the bytes. The file is replaced in one rename, and its former version goes to the trash. With `If-Match` it is ' +
-    'replaced only if it is still the one that was read.',
+    'replaced only if it is still the one that was read, with `If-None-Match: *` it is only created.',
   scope: 'files:write',
   bound: BOUNDS.bytes,
   params,
   query: Closed({ path: Path, overwrite: Type.Optional(Type.Boolean({ default: true })) }),
-  rawBody: { types: ['application/octet-stream'], description: 'The bytes. None make an empty file' },
+  headers: {
+    'If-Match':
+      'The `ETag` of the file as it was read, or `*` for any: `precondition_failed` if it has another, or is gone',
+    'If-None-Match': '`*`: `precondition_failed` if anything has the name. An `ETag`: if the file has it',
+  },
+  rawBody: {
+    types: ['application/octet-stream'],
+    description: 'The bytes. None make an empty file',
+    example: 'motd=Welcome\n',
+  },
   answers: {
     201: { description: 'The new file', schema: FileEntry, example: entryExample },
     200: { description: 'The file, replaced', schema: FileEntry, example: entryExample },

@@ -35,7 +35,7 @@ export interface LinkOperation {
   /** Request headers with what they hold; one that ends in `*` has to be there. */
   headers?: Readonly<Record<string, string>>
   /** By media type. */
-  body?: Readonly<Record<string, object>>
+  body?: Readonly<Record<string, { schema: Record<string, unknown>; example: unknown }>>
   answers: Readonly<Record<number, LinkAnswer>>
   errors: readonly ErrorCode[]
   /** Where it is more than chunks of bytes. */
@@ -43,6 +43,7 @@ export interface LinkOperation {
 }
 
 const BINARY = { type: 'string', format: 'binary' }
+const BYTES = { schema: BINARY, example: 'motd=Welcome\n' }
 const RESUMABLE = { 'Tus-Resumable*': '`1.0.0`' }
 const TUS_ANSWER = { 'Tus-Resumable': '`1.0.0`' }
 const OFFSET = { ...TUS_ANSWER, 'Upload-Offset': 'How many bytes have arrived' }
@@ -105,11 +106,10 @@ export const LINK_OPERATIONS: readonly LinkOperation[] = [
     },
     body: {
       'multipart/form-data': {
-        type: 'object',
-        properties: { files: { type: 'array', items: BINARY } },
-        required: ['files'],
+        schema: { type: 'object', properties: { files: { type: 'array', items: BINARY } }, required: ['files'] },
+        example: { files: [BYTES.example] },
       },
-      'application/offset+octet-stream': BINARY,
+      'application/offset+octet-stream': BYTES,
     },
     answers: {
       200: {
@@ -132,7 +132,12 @@ export const LINK_OPERATIONS: readonly LinkOperation[] = [
     answers: {
       204: {
         description: 'The version, the extensions and the algorithms',
-        headers: { 'Tus-Version': '`1.0.0`', 'Tus-Extension': 'The extensions', 'Tus-Max-Size': 'The most bytes' },
+        headers: {
+          Allow: 'The methods of the path',
+          'Tus-Version': '`1.0.0`',
+          'Tus-Extension': 'The extensions',
+          'Tus-Max-Size': 'The most bytes',
+        },
       },
     },
   },
@@ -156,7 +161,7 @@ export const LINK_OPERATIONS: readonly LinkOperation[] = [
       'Upload-Offset*': 'Where this body begins',
       'Upload-Checksum': 'The name of an algorithm and the checksum of this body in Base64',
     },
-    body: { 'application/offset+octet-stream': BINARY },
+    body: { 'application/offset+octet-stream': BYTES },
     answers: { 204: { description: 'Taken. With the last byte the file is in its place', headers: OFFSET } },
   },
   {

@@ -2,6 +2,7 @@ import { CONSOLE_COMMAND_MAX_BYTES, CONSOLE_PAGE_MAX } from '../fixed-limits.ts'
 import { operation } from '../operation.ts'
 import { BOUNDS } from '../operation-bounds.ts'
 import { Closed, OneOf, Page, ServerParams, type Static, TEXT, Timestamp, Type } from '../schema.ts'
+import { eventStreamOf } from '../stream-examples.ts'
 import { CONSOLE_SOURCES } from './console-sources.ts'
 
 export const ConsoleLine = Type.Object({
@@ -21,6 +22,9 @@ export const ConsoleQuery = Closed({
       maximum: Number.MAX_SAFE_INTEGER,
       description: 'Only lines with smaller numbers: `nextCursor` of the page before',
     }),
+  ),
+  cursor: Type.Optional(
+    Type.String({ pattern: '^[1-9][0-9]{0,14}$', description: 'As `before`, by the name that it has in other lists' }),
   ),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: CONSOLE_PAGE_MAX, default: 50 })),
   q: Type.Optional(
@@ -68,7 +72,7 @@ export const readConsole = operation({
     200: {
       description: 'A page of lines, or a stream of them',
       schema: Page(ConsoleLine),
-      alternatives: ['text/event-stream'],
+      alternatives: eventStreamOf('line', example, example.line),
       example: { data: [example], nextCursor: null },
     },
   },

@@ -3,6 +3,7 @@ import { STATS_STEP_MAX_SECONDS, STATS_TIERS } from '../fixed-limits.ts'
 import { operation } from '../operation.ts'
 import { BOUNDS } from '../operation-bounds.ts'
 import { Bytes, Closed, Nullable, ServerParams, type Static, Timestamp, Type } from '../schema.ts'
+import { eventStreamOf } from '../stream-examples.ts'
 
 const FINEST_SECONDS = STATS_TIERS[0].stepSeconds
 
@@ -79,7 +80,7 @@ export const readStats = operation({
     200: {
       description: 'The series, or a stream of points',
       schema: Stats,
-      alternatives: ['text/event-stream'],
+      alternatives: eventStreamOf('stats', example, Date.parse(example.at)),
       example: { since: '2026-11-14T23:00:00.000Z', step: 10, data: [example] },
     },
   },

@@ -103,7 +103,12 @@ export const createTemplate = operation({
       Type.Boolean({ description: 'Whether one of your own with this id is replaced. false by default' }),
     ),
   }),
-  rawBody: { types: TEMPLATE_MEDIA_TYPES, description: 'A template or an egg', schema: TemplateOrEgg },
+  rawBody: {
+    types: TEMPLATE_MEDIA_TYPES,
+    description: 'A template or an egg',
+    schema: TemplateOrEgg,
+    example: template,
+  },
   answers: {
     201: {
       description: 'The template as it is kept, and what became of each part',

@@ -12,7 +12,7 @@ import type { BackupRow, Db, ServerRow } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
 import type { Actor } from '../http/actor.ts'
 import { grantOf, LINK_LIFE_MS, linkEnd } from '../http/link-grant.ts'
-import { type Cursors, pageRequest } from '../http/paging.ts'
+import { type Cursors, pageOfWhole, pageRequest } from '../http/paging.ts'
 import { requireServerFiles } from '../servers/service.ts'
 import { noSuchBackup, requireCompleted, requireShort } from './present.ts'
 import * as store from './store.ts'
@@ -31,7 +31,7 @@ export interface Contents {
     backupId: string,
     query: PageQuery & { path?: string },
   ): Promise<Page<BackupFile>>
-  versions(actor: Actor, serverId: string, path: string): Promise<{ data: FileVersion[] }>
+  versions(actor: Actor, serverId: string, query: { path: string } & PageQuery): Promise<Page<FileVersion>>
   compare(
     actor: Actor,
     serverId: string,
@@ -105,7 +105,8 @@ export function createContents(deps: {
       return { data, nextCursor: next === null ? null : cursors.encode(listName, [next]) }
     },
 
-    async versions(actor, serverId, path) {
+    async versions(actor, serverId, query) {
+      const { path } = query
       await requireServerFiles(db, actor, serverId)
       const found = await agent.backups.versions({ serverId, path })
       const known = new Set((await store.completedOf(db, serverId)).map((row) => row.id))
@@ -122,7 +123,7 @@ export function createContents(deps: {
             version,
           }
         })
-      return { data }
+      return pageOfWhole(cursors, `versions ${serverId} ${path}`, query, data, ({ backupId }) => backupId)
     },
 
     async compare(actor, serverId, query, signal) {

@@ -82,7 +82,7 @@ export function backupRoutes(api: Api, slice: BackupSlice, streams: Streams): vo
   serve(api, inside.browseBackup, (call) =>
     contents.browse(call.actor, call.params.serverId, call.params.backupId, call.query),
   )
-  serve(api, inside.listFileVersions, (call) => contents.versions(call.actor, call.params.serverId, call.query.path))
+  serve(api, inside.listFileVersions, (call) => contents.versions(call.actor, call.params.serverId, call.query))
   serve(api, inside.compareBackups, ({ actor, params, query, reply }) =>
     whileClientStays(reply, AbortSignal.any([]), (signal) => contents.compare(actor, params.serverId, query, signal)),
   )
@@ -93,7 +93,7 @@ export function backupPlanRoutes(api: Api, { retention, schedules }: BackupSlice
   serve(api, plans.readRetention, (call) => retention.read(call.actor, call.params.serverId))
   serve(api, plans.setRetention, (call) => retention.set(call.actor, call.params.serverId, call.body))
   serve(api, plans.applyRetention, (call) => retention.apply(call.actor, call.params.serverId, call.body.dryRun))
-  serve(api, plans.listSchedules, (call) => schedules.list(call.actor, call.params.serverId))
+  serve(api, plans.listSchedules, (call) => schedules.list(call.actor, call.params.serverId, call.query))
   serve(api, plans.createSchedule, (call) => schedules.create(call.actor, call.params.serverId, call.body), {
     location: ({ serverId, id }) => `${BASE_PATH}/backups/${serverId}/schedules/${id}`,
   })

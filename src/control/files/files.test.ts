@@ -3,7 +3,9 @@ import { chmod, lstat, mkdir, readdir, readFile, symlink, writeFile } from 'node
 import { join } from 'node:path'
 import { after, before, beforeEach, test } from 'node:test'
 import { onBothEngines } from '../../../test/support/engines.ts'
+import { send } from '../../../test/support/send.ts'
 import { startTestService, type TestService } from '../../../test/support/service.ts'
+import { until } from '../../../test/support/until.ts'
 
 onBothEngines('files', (engine) => {
   let service: TestService
@@ -241,6 +243,58 @@ onBothEngines('files', (engine) => {
     assert.deepEqual((await service.call('GET', `/servers/${serverId}/jobs`)).body.data, [])
     const events = (await service.call('GET', `/servers/${serverId}/activity?event=job.*`)).body.data
     assert.deepEqual(events, [])
+  })
+
+  test('content: an entry says by which means it was written, as for any other change', async () => {
+    const authorization = `Bearer ${service.adminToken}`
+    for (const source of ['api', 'panel', 'cli'] as const) {
+      const headers = { authorization, ...(source === 'api' ? {} : { 'x-gamekeeper-client': source }) }
+      const put = await fetch(`${service.url}/v1/game${at('/content?path=/motd.txt')}`, {
+        method: 'PUT',
+        headers: { ...headers, 'content-type': 'application/octet-stream' },
+        body: source,
+      })
+      const copied = await service.call('POST', at('/copy'), { headers, body: { location: '/motd.txt' } })
+      const sources = await until(async () => {
+        const found = await entries()
+        const of = (reply: { headers: Headers }) =>
+          found.find(({ requestId }: { requestId: string }) => requestId === reply.headers.get('x-request-id'))?.source
+        return of(put) && { written: of(put), copied: of(copied) }
+      })
+      assert.deepEqual(sources, { written: source, copied: source })
+    }
+    const { url } = (await service.call('GET', at('/upload'))).body
+    const form = new FormData()
+    form.append('files', new Blob(['x']), 'uploaded.txt')
+    assert.equal((await fetch(url, { method: 'POST', body: form })).status, 200)
+    const uploaded = await until(async () =>
+      (await entries()).find(({ event }: { event: string }) => event === 'file.uploaded'),
+    )
+    assert.equal(uploaded.source, 'link')
+  })
+
+  test('content: If-None-Match creates a file, and replaces nothing', async () => {
+    await mkdir(join(dir, 'world'))
+    await writeFile(join(dir, 'there.txt'), 'old')
+    const put = async (path: string, body: string, ifNoneMatch = '*') => {
+      const headers = { 'if-none-match': ifNoneMatch, 'content-type': 'application/octet-stream' }
+      const reply = await send(service, 'PUT', `/v1/game${at('/content')}?path=${path}`, { headers, body })
+      return [reply.status, reply.body.code]
+    }
+    assert.deepEqual(await put('/there.txt', 'new'), [412, 'precondition_failed'])
+    assert.deepEqual(await put('/world', 'new'), [412, 'precondition_failed'])
+    assert.equal(await readFile(join(dir, 'there.txt'), 'utf8'), 'old')
+    assert.deepEqual((await service.call('GET', at('/trash'))).body.data, [])
+    for (const path of ['/new.txt', '/below/new/folders.txt']) {
+      const replies = await Promise.all(Array.from({ length: 6 }, (_, writer) => put(path, `${writer}`)))
+      assert.deepEqual(replies.map(([status]) => status).sort(), [201, 412, 412, 412, 412, 412])
+      const winner = replies.findIndex(([status]) => status === 201)
+      assert.equal(await readFile(join(dir, path), 'utf8'), `${winner}`)
+    }
+    const read = await send(service, 'GET', `/v1/game${at('/content')}?path=/there.txt`)
+    const etag = read.headers.get('etag') ?? ''
+    assert.deepEqual(await put('/there.txt', 'new', `"other", ${etag}`), [412, 'precondition_failed'])
+    assert.deepEqual(await put('/there.txt', 'new', '"other"'), [200, undefined])
   })
 
   test('search: by name and by content', async () => {

@@ -48,10 +48,11 @@ export function contentRoutes(api: Api, service: Files, forward: Forward, maxByt
   })
   serve(api, files.writeContent, async ({ actor, params, query, request, reply }) => {
     const { path, overwrite = true } = query
-    const ifMatch = request.headers['if-match'] ?? null
+    const { 'if-match': ifMatch = null, 'if-none-match': ifNoneMatch = null } = request.headers
     const link = await service.linkForContent(actor, params.serverId, 'write-content', {
       path,
       ifMatch,
+      ifNoneMatch,
       overwrite,
       maxBytes,
     })

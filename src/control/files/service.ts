@@ -132,7 +132,8 @@ export function createFiles(deps: FileDeps) {
     ): Promise<string> {
       if (purpose === 'write-content') await requireReadyServer(db, actor, serverId)
       else await requireServerFiles(db, actor, serverId)
-      return links.sign(purpose, grantOf<P>(actor, serverId, detail), LINK_LIFE_MS)
+      const grant = { ...grantOf<P>(actor, serverId, detail), source: actor.source }
+      return links.sign(purpose, grant, LINK_LIFE_MS)
     },
 
     async list(actor: Actor, serverId: string, query: ListQuery): Promise<Page<FileEntry>> {

@@ -70,6 +70,27 @@ export function pageOf<Row, T>(
   return { data: shown.map(present), nextCursor }
 }
 
+/**
+ * Of a list that is read as a whole: the page after the item with the key of the cursor, or, where that item is gone, after
+ * what was before it.
+ */
+export function pageOfWhole<T>(
+  cursors: Cursors,
+  list: string,
+  query: { limit?: number; cursor?: string },
+  items: readonly T[],
+  keyOf: (item: T) => string,
+): Page<T> {
+  const { limit, after } = pageRequest(cursors, list, query)
+  const [lastKey, lastIndex] = after ?? []
+  const found = items.findIndex((item) => keyOf(item) === lastKey)
+  const start = found >= 0 ? found + 1 : Number(lastIndex ?? 0)
+  const data = items.slice(start, start + limit)
+  const last = data.at(-1)
+  const isMore = last !== undefined && start + limit < items.length
+  return { data, nextCursor: isMore ? cursors.encode(list, [keyOf(last), start + limit - 1]) : null }
+}
+
 const ROWS_AT_A_TIME = 200
 
 /** For rows of which not all are shown to everybody: reads on, newest first, until the page is full. */

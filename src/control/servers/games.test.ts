@@ -89,6 +89,12 @@ onBothEngines('power and console', (engine) => {
       const rest = (await service.call('GET', `/servers/${id}/console?before=${first.nextCursor}`)).body
       assert.deepEqual([...first.data, ...rest.data], whole)
       assert.equal(rest.nextCursor, null)
+      const byCursor = (await service.call('GET', `/servers/${id}/console?cursor=${first.nextCursor}`)).body
+      assert.deepEqual(byCursor, rest)
+      for (const query of ['cursor=4&before=4', 'cursor=0', 'cursor=x']) {
+        const { code, errors } = (await service.call('GET', `/servers/${id}/console?${query}`)).body
+        assert.deepEqual([code, errors[0].path], ['invalid_request', '/cursor'], query)
+      }
       const { token, id: tokenId } = await service.mint(['console:read'], [id])
       const url = `${service.url}/v1/game/servers/${id}/console`
       const stream = await openEvents(url, token, { 'last-event-id': String(whole.at(-3)?.line) })

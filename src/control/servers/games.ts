@@ -150,8 +150,10 @@ export function createGames(deps: {
       return answer
     },
 
-    async readConsole(actor, serverId, { before = null, limit = 50, q = null }, signal) {
+    async readConsole(actor, serverId, query, signal) {
       await requireServerFiles(db, actor, serverId)
+      const { limit = 50, q = null } = query
+      const before = lineBefore(query)
       const { lines, next } = await games.readConsole({ serverId, before, limit, q }, signal)
       return { data: lines, nextCursor: next === null ? null : String(next) }
     },
@@ -193,6 +195,18 @@ export function createGames(deps: {
       await loop
     },
   }
+}
+
+/** Two names for one thing: a cursor is the number of a line. */
+function lineBefore({ before, cursor }: Pick<ConsoleQuery, 'before' | 'cursor'>): number | null {
+  if (before !== undefined && cursor !== undefined) {
+    const fault = { path: '/cursor', message: 'cannot be given together with before' }
+    throw fail('invalid_request', {
+      detail: `The query is not valid: ${fault.path} ${fault.message}.`,
+      errors: [fault],
+    })
+  }
+  return before ?? (cursor === undefined ? null : Number(cursor))
 }
 
 function lineNumberOf(lastId: string): number {

@@ -11,7 +11,7 @@ import { type Api, serve } from '../http/route.ts'
 import type { Subdomains } from './service.ts'
 
 export function subdomainRoutes(api: Api, subdomains: Subdomains): void {
-  serve(api, listZones, (call) => subdomains.zones(call.actor, call.params.serverId))
+  serve(api, listZones, (call) => subdomains.zones(call.actor, call.params.serverId, call.query))
   serve(api, listSubdomains, (call) => subdomains.list(call.actor, call.params.serverId, call.query))
   serve(api, readSubdomain, (call) => subdomains.read(call.actor, call.params.serverId, call.params.subdomainId))
   serve(api, createSubdomain, (call) => subdomains.create(call.actor, call.params.serverId, call.body), {

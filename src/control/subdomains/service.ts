@@ -10,7 +10,7 @@ import { lockServer } from '../db/lock-server.ts'
 import type { Db, ServerRow, SubdomainRow, Trx } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
 import { type Actor, requireAllServers, SYSTEM } from '../http/actor.ts'
-import { type Cursors, pageOf, pageRequest } from '../http/paging.ts'
+import { type Cursors, pageOf, pageOfWhole, pageRequest } from '../http/paging.ts'
 import type { Jobs } from '../jobs/runner.ts'
 import { lockReadyServer, lockVisibleServer, requireReady, requireServer, type ServerPart } from '../servers/service.ts'
 import { type CheckResult, createCheck } from './check.ts'
@@ -26,7 +26,7 @@ import type { Zone } from './zone-config.ts'
 export interface Subdomains {
   /** What it has to say when a server is changed or deleted. */
   part: ServerPart
-  zones(actor: Actor, serverId: string): Promise<{ data: ZoneInfo[] }>
+  zones(actor: Actor, serverId: string, query: { limit?: number; cursor?: string }): Promise<Page<ZoneInfo>>
   list(actor: Actor, serverId: string, query: { limit?: number; cursor?: string }): Promise<Page<Subdomain>>
   read(actor: Actor, serverId: string, subdomainId: string): Promise<Subdomain>
   create(actor: Actor, serverId: string, request: NewSubdomain): Promise<Subdomain>
@@ -98,10 +98,11 @@ export function createSubdomains(deps: SubdomainDeps): Subdomains {
   }
 
   return {
-    async zones(actor, serverId) {
+    async zones(actor, serverId, query) {
       const server = await requireServer(db, actor, serverId)
       const mine = await store.listOfServer(db, serverId)
-      return { data: [...zones.values()].map((zone) => presentZone(zone, server, mine)) }
+      const all = [...zones.values()].map((zone) => presentZone(zone, server, mine))
+      return pageOfWhole(cursors, `zones ${serverId}`, query, all, ({ zone }) => zone)
     },
 
     async list(actor, serverId, query) {

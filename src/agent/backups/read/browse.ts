@@ -69,11 +69,12 @@ export async function requireFile(manifest: Manifest, path: string): Promise<Key
 
 /** Which backups hold the path, newest first, and which of them hold the same content. */
 export async function fileVersions(repository: Repository, serverId: string, path: string): Promise<FileVersion[]> {
+  const wanted = formatPath(parsePath(path))
   const versions: FileVersion[] = []
   for (const name of await manifestNames(repository, serverId)) {
     try {
       const manifest = await openManifest(repository.blobs, repository.sealer, name)
-      const entry = await manifest.find(formatPath(parsePath(path)))
+      const entry = await manifest.find(wanted)
       if (!entry) continue
       const version = repository.sealer
         .idOf(Buffer.from(contentKey(entry), 'latin1'))

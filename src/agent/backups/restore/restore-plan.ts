@@ -1,6 +1,7 @@
 // What a restore has to do: the live tree and the manifest side by side, in the same order.
 import { fail } from '../../../contract/errors.ts'
 import { createTurns } from '../../../kit/waiting/turns.ts'
+import { createFieldFaults } from '../../files/field-faults.ts'
 import { type Directory, lstatAt, readlinkAt } from '../../files/sandbox/directory.ts'
 import type { EntryStats } from '../../files/sandbox/looked.ts'
 import { formatPath, outermost, parsePath, type Segments } from '../../files/sandbox/paths.ts'
@@ -168,7 +169,10 @@ function openPlaceIfThere(sandbox: Sandbox, path: Segments) {
 
 /** Before anything is done for a restore of these paths. In their order, so that no part of the manifest is read twice. */
 export async function requirePaths(manifest: Manifest, paths: readonly string[]): Promise<void> {
-  const keyed = paths.map((text) => formatPath(parsePath(text))).map((path) => ({ path, key: orderKey(path) }))
+  const faults = createFieldFaults()
+  const parsed = paths.map((text, index) => faults.check(`/paths/${index}`, () => parsePath(text)) ?? [])
+  faults.refuse()
+  const keyed = parsed.map(formatPath).map((path) => ({ path, key: orderKey(path) }))
   for (const { path } of keyed.sort((a, b) => (a.key < b.key ? -1 : 1)))
     if (path !== '/' && !(await manifest.find(path))) throw notInBackup(path)
 }

@@ -19,6 +19,11 @@ export function etagOf(stats: EntryStats): string {
   return `"${stats.ino.toString(36)}-${stats.size.toString(36)}-${stats.mtimeNs.toString(36)}"`
 }
 
+/** Whether a list of entity tags, as in `If-None-Match`, names this one; `*` names any. */
+export function isTagListed(list: string, etag: string): boolean {
+  return list.trim() === '*' || list.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag)
+}
+
 export function describe(parent: Directory, name: string, stats: EntryStats): FileEntry {
   const kind = kindOf(stats)
   const looks = kind === 'file' ? guess(parent, name) : undefined

@@ -7,10 +7,11 @@ import { createTurns } from '../../../kit/waiting/turns.ts'
 import { type Change, journaled } from '../changes/changes.ts'
 import { inodeOf, uploadProperties } from '../changes/probes.ts'
 import { checkTarget, placeWithRoom } from '../content.ts'
+import { aboutField, aboutFieldAsync } from '../field-faults.ts'
 import { createFileAt, type Directory, fsyncFile, mkdirAt, openChild } from '../sandbox/directory.ts'
 import { explainedAsync } from '../sandbox/errors.ts'
 import { createPathTree } from '../sandbox/path-tree.ts'
-import { formatPath, parseEntry, parsePath, type Segments } from '../sandbox/paths.ts'
+import { checkNewName, formatPath, parseEntry, parsePath, type Segments } from '../sandbox/paths.ts'
 import type { ServerFiles } from '../server-files.ts'
 import { NOTHING, spaceOf, sum } from '../space/amounts.ts'
 import { recordsOf, roomForParents } from '../space/parents.ts'
@@ -38,6 +39,8 @@ export interface NamedSource {
 }
 
 interface Received {
+  /** Of the request, for its faults. */
+  field: string
   segments: Segments
   path: string
   stagedName: string
@@ -52,12 +55,22 @@ export function uploadTarget(directory: Segments, name: string): Segments {
   return parseEntry(directory, name)
 }
 
+/** Before the first byte; what is missing of it is made when the files are put in their places. */
+function checkDirectory({ files }: ServerFiles, directory: Segments): void {
+  const { depth, stats } = files.reach(directory)
+  if (stats && !stats.isDirectory()) {
+    const above = formatPath(directory.slice(0, depth))
+    throw fail('invalid_path', `${JSON.stringify(above)} is not a directory that is written into.`)
+  }
+  for (const name of directory.slice(depth)) checkNewName(name)
+}
+
 export async function writeBatch(
   server: ServerFiles,
   sources: AsyncIterable<NamedSource>,
   options: BatchOptions,
 ): Promise<FileEntry[]> {
-  const directory = parsePath(options.directory)
+  const directory = aboutField('/directory', () => parsePath(options.directory))
   if (options.expectedBytes > options.maxBytes * FORM_FILES_MAX)
     throw fail('too_large', `A request may have at most ${FORM_FILES_MAX} files of at most ${options.maxBytes} bytes.`)
   const names = createNames()
@@ -66,13 +79,18 @@ export async function writeBatch(
   // Not before the first file begins: what is refused by then leaves nothing to take away.
   const staged = () => (folder ??= openStagedFolder(server, held))
   return await explainedAsync(options.directory, async () => {
+    aboutField('/directory', () => checkDirectory(server, directory))
     using reservation = await server.usage.announce(options.expectedBytes, 0)
     const arriving = spaceFrom(reservation)
     const received: Received[] = []
     for await (const { name, bytes } of sources) {
-      const segments = uploadTarget(directory, name)
-      names.add(segments)
-      checkTarget(server, segments, { overwrite: options.overwrite })
+      const field = `/files/${received.length}`
+      const segments = aboutField(field, () => {
+        const target = uploadTarget(directory, name)
+        names.add(target)
+        checkTarget(server, target, { overwrite: options.overwrite })
+        return target
+      })
       await reservation.takeEntry()
       const stagedName = String(received.length)
       using file = createFileAt(staged(), stagedName)
@@ -80,7 +98,7 @@ export async function writeBatch(
       // What the last block of each has over counts too: small files take more than their bytes.
       await arriving.need(spaceOf(sizeBytes) - sizeBytes, 0)
       await fsyncFile(file)
-      received.push({ segments, path: formatPath(segments), stagedName, inode: inodeOf(file.stats), sizeBytes })
+      received.push({ field, segments, path: formatPath(segments), stagedName, inode: inodeOf(file.stats), sizeBytes })
     }
     options.signal.throwIfAborted()
     return await server.claims.alone(
@@ -152,9 +170,9 @@ async function placeAll(
   const turn = createTurns(server.files.share)
   const replacing = new Set<Segments>()
   let needed = NOTHING
-  for (const { segments } of received) {
+  for (const { field, segments } of received) {
     if (turn.due()) await turn.take()
-    if (!checkTarget(server, segments, { overwrite })) continue
+    if (!aboutField(field, () => checkTarget(server, segments, { overwrite }))) continue
     replacing.add(segments)
     needed = sum(needed, recordsOf([{ path: formatPath(segments) }]))
   }
@@ -164,11 +182,13 @@ async function placeAll(
     received.map(({ segments }) => segments),
   )
   const entries: FileEntry[] = []
-  for (const { segments, stagedName } of received) {
+  for (const { field, segments, stagedName } of received) {
     await room.renew(segments)
     const source = { folder, name: stagedName }
     const held = replacing.has(segments) ? records : undefined
-    const { entry } = await placeWithRoom(server, segments, source, { overwrite, records: held }, room)
+    const { entry } = await aboutFieldAsync(field, () =>
+      placeWithRoom(server, segments, source, { overwrite, records: held }, room),
+    )
     room.made(segments)
     entries.push(entry)
   }

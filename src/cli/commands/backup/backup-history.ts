@@ -17,7 +17,7 @@ export const versions = command({
     const client = context.client()
     const { signal } = context.io
     const serverId = await serverIdOf(client, server, signal)
-    const { data } = await client.backups.versions(serverId, path, { signal })
+    const data = await Array.fromAsync(client.backups.allVersions(serverId, { path, limit: 100 }, { signal }))
     if (context.json) context.print(data)
     else if (data.length === 0) context.note('No backup contains it.')
     else context.say(formatTable(data, versionColumns(context), context.paint))

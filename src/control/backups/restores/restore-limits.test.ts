@@ -28,8 +28,14 @@ onBothEngines('limits of restores', (engine) => {
       assert.equal(refused.body.code, 'not_found', path)
       assert.match(refused.body.detail, /The backup holds no/)
     }
-    const broken = await service.call('POST', `/backups/${server}/${id}/restore`, { body: { paths: ['/../x'] } })
+    const broken = await service.call('POST', `/backups/${server}/${id}/restore`, {
+      body: { paths: ['/../x', '/', '/..'] },
+    })
     assert.equal(broken.body.code, 'invalid_path')
+    assert.deepEqual(
+      broken.body.errors.map((fault: { path: string }) => fault.path),
+      ['/paths/0', '/paths/2'],
+    )
     assert.deepEqual((await service.call('GET', `/backups/${server}`)).body.data, before)
     assert.deepEqual((await service.call('GET', `/servers/${server}/jobs?status=failed`)).body.data, [])
   })

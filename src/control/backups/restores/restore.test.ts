@@ -288,7 +288,10 @@ onBothEngines('restore', (engine) => {
     const rest = (await service.call('GET', `${one}/files?path=/world&limit=2&cursor=${page.nextCursor}`)).body
     assert.deepEqual([...page.data, ...rest.data].map(({ name }) => name).sort(), ['a', 'b', 'level.dat'])
     assert.equal((await service.call('GET', `${one}/files?path=/none`)).status, 404)
-    assert.equal((await service.call('GET', `${one}/files?path=/../x`)).body.code, 'invalid_path')
+    for (const at of [`${one}/files`, `${one}/files/content`, `/files/${server}/versions`]) {
+      const { code, errors } = (await service.call('GET', `${at}?path=/../x`)).body
+      assert.deepEqual([code, errors?.map((fault: { path: string }) => fault.path)], ['invalid_path', ['/path']], at)
+    }
 
     const authorization = `Bearer ${service.adminToken}`
     const content = (path: string, range?: string) =>

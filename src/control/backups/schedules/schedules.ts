@@ -3,6 +3,7 @@ import type { Agent } from '../../../contract/agent.ts'
 import type { NewSchedule, Schedule, ScheduleChange } from '../../../contract/backups/backup-plans.ts'
 import type { Rehearsal } from '../../../contract/backups/rehearsals.ts'
 import { type ErrorCode, fail, isFailure } from '../../../contract/errors.ts'
+import type { Page } from '../../../contract/schema.ts'
 import { newId } from '../../../kit/ids.ts'
 import type { Activity } from '../../activity/service.ts'
 import { isUniqueViolation } from '../../db/database.ts'
@@ -10,6 +11,7 @@ import { lockServer } from '../../db/lock-server.ts'
 import type { BackupRow, Db, ScheduleRow, ServerRow, Trx } from '../../db/tables.ts'
 import { transact } from '../../db/transact.ts'
 import { type Actor, SYSTEM } from '../../http/actor.ts'
+import { type Cursors, pageOfWhole } from '../../http/paging.ts'
 import { lockReadyServer, requireServer } from '../../servers/service.ts'
 import { requireShort } from '../present.ts'
 import type { Rehearsals } from '../rehearsals.ts'
@@ -19,7 +21,7 @@ import { checkSchedule, nameFor, nextRun } from './cron.ts'
 import * as store from './schedule-store.ts'
 
 export interface Schedules {
-  list(actor: Actor, serverId: string): Promise<{ data: Schedule[] }>
+  list(actor: Actor, serverId: string, query: { limit?: number; cursor?: string }): Promise<Page<Schedule>>
   read(actor: Actor, serverId: string, scheduleId: string): Promise<Schedule>
   create(actor: Actor, serverId: string, request: NewSchedule): Promise<Schedule>
   change(actor: Actor, serverId: string, scheduleId: string, change: ScheduleChange): Promise<Schedule>
@@ -37,10 +39,11 @@ export function createSchedules(deps: {
   activity: Activity
   backups: Pick<Backups, 'start'>
   rehearsals: Pick<Rehearsals, 'enqueue'>
+  cursors: Cursors
   clock: { now(): number }
   log: Logger
 }): Schedules {
-  const { db, agent, activity, backups, rehearsals, clock, log } = deps
+  const { db, agent, activity, backups, rehearsals, cursors, clock, log } = deps
 
   async function requireSchedule(handle: Db, serverId: string, id: string): Promise<ScheduleRow> {
     const row = await store.findSchedule(handle, serverId, id)
@@ -111,9 +114,10 @@ export function createSchedules(deps: {
   }
 
   return {
-    async list(actor, serverId) {
+    async list(actor, serverId, query) {
       await requireServer(db, actor, serverId)
-      return { data: (await store.schedulesOf(db, serverId)).map(present) }
+      const all = (await store.schedulesOf(db, serverId)).map(present)
+      return pageOfWhole(cursors, `schedules ${serverId}`, query, all, ({ id }) => id)
     },
 
     async read(actor, serverId, scheduleId) {

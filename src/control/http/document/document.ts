@@ -3,18 +3,25 @@
 
 import { LINK_OPERATIONS, type LinkAnswer, type LinkOperation } from '../../../contract/files/link-operations.ts'
 import { OPERATIONS } from '../../../contract/index.ts'
-import { BASE_PATH, type Operation, type RawBody } from '../../../contract/operation.ts'
+import { type Answer, BASE_PATH, type Operation, type RawBody } from '../../../contract/operation.ts'
 import { PROBLEM_TYPE } from '../../../http/problem.ts'
 import { takingAbsent } from '../absent-fields.ts'
 import { BYTES, failuresOf, isBodyRequired } from './openapi.ts'
+import { pathExample } from './path-examples.ts'
 import { createSchemaNames, type JsonSchema, type SchemaNames } from './schema-names.ts'
 
 interface Media {
   schema?: JsonSchema
   example?: unknown
 }
+interface Parameter {
+  $ref?: string
+  name?: string
+  in?: string
+  example?: unknown
+}
 interface Described {
-  parameters?: object[]
+  parameters?: Parameter[]
   requestBody?: { required?: boolean; description?: string; content: Record<string, Media> }
   responses: Record<string, { description: string; content?: Record<string, Media> }>
 }
@@ -60,31 +67,47 @@ function complete(described: Described, operation: Operation, names: SchemaNames
     Object.assign(described.requestBody ?? {}, { required: isBodyRequired(operation) })
     nameSchema(media, () => names.body(id, body, takingAbsent(body)))
   }
+  for (const parameter of described.parameters ?? [])
+    if (parameter.in === 'path') parameter.example = pathExample(parameter.name ?? '')
   if (rawBody) described.requestBody = describeRawBody(rawBody, (schema) => names.body(id, schema, schema))
   if (method === 'POST' && !isOpen)
     described.parameters = [...(described.parameters ?? []), { $ref: '#/components/parameters/IdempotencyKey' }]
+  if (operation.headers) described.parameters = [...(described.parameters ?? []), ...headersOf(operation.headers)]
   nameAnswers(described.responses, operation, names)
+}
+
+/** One whose name ends in `*` has to be there. */
+function headersOf(headers: Readonly<Record<string, string>>): Parameter[] {
+  return Object.entries(headers).map(([name, description]) => ({
+    name: name.replace('*', ''),
+    in: 'header',
+    required: name.endsWith('*'),
+    description,
+    schema: { type: 'string' },
+  }))
 }
 
 const ANY_BYTES = { type: 'string', format: 'binary' }
 
 function describeRawBody(
-  { types, description, schema }: RawBody,
+  { types, description, schema, example }: RawBody,
   nameOf: (schema: object) => JsonSchema,
 ): NonNullable<Described['requestBody']> {
-  const content = types.map((type) => [type, { schema: schema ? nameOf(schema) : ANY_BYTES }])
+  const content = types.map((type) => [type, { schema: schema ? nameOf(schema) : ANY_BYTES, example }])
   return { description, required: schema !== undefined, content: Object.fromEntries(content) }
 }
 
 /** From the contract: the generator gives some schemas another form on the way. */
 function nameAnswers(
   responses: Described['responses'],
-  { id, answers }: Pick<Operation, 'id' | 'answers'>,
+  { id, answers }: Pick<Operation, 'id'> & { answers: Readonly<Record<number, Partial<Answer>>> },
   names: SchemaNames,
 ): void {
   for (const [status, { content = {} }] of Object.entries(responses)) {
     const schema = answers[Number(status)]?.schema
     if (schema && content[JSON_TYPE]) nameSchema(content[JSON_TYPE], () => names.answer(id, schema))
+    for (const type of Object.keys(answers[Number(status)]?.alternatives ?? {}))
+      nameSchema(content[type] ?? {}, (form) => form)
     if (content[PROBLEM_TYPE]) nameSchema(content[PROBLEM_TYPE], names.problem)
   }
 }
@@ -103,7 +126,6 @@ function describeLink(operation: LinkOperation, names: SchemaNames): Described &
     ...failuresOf(errors),
   }
   nameAnswers(responses, operation, names)
-  const content = Object.entries(body ?? {}).map(([type, schema]) => [type, { schema }])
   return {
     operationId: id,
     tags: [tag],
@@ -111,28 +133,23 @@ function describeLink(operation: LinkOperation, names: SchemaNames): Described &
     ...(description ? { description } : {}),
     security: [],
     parameters: parametersOf(operation),
-    ...(body ? { requestBody: { required: false, content: Object.fromEntries(content) } } : {}),
+    ...(body ? { requestBody: { required: false, content: { ...body } } } : {}),
     responses,
   }
 }
 
-function parametersOf({ path, query, headers = {} }: LinkOperation): object[] {
+function parametersOf({ path, query, headers = {} }: LinkOperation): Parameter[] {
   const { properties = {} } = (query ?? {}) as JsonSchema
   return [
-    ...[...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+    ...[...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => ({
       name,
       in: 'path',
       required: true,
       schema: { type: 'string' },
+      example: pathExample(name),
     })),
     ...Object.entries(properties).map(([name, schema]) => ({ name, in: 'query', required: false, schema })),
-    ...Object.entries(headers).map(([name, description]) => ({
-      name: name.replace('*', ''),
-      in: 'header',
-      required: name.endsWith('*'),
-      description,
-      schema: { type: 'string' },
-    })),
+    ...headersOf(headers),
   ]
 }
 

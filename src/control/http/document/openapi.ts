@@ -55,7 +55,8 @@ function success(answer: Answer): object {
   if (answer.bytes) return { description: answer.description, content: BYTES }
   if (!answer.schema) return { description: answer.description, type: 'null' }
   const content: Record<string, object> = { 'application/json': { schema: withExample(answer.schema, answer.example) } }
-  for (const type of answer.alternatives ?? []) content[type] = { schema: { type: 'string' } }
+  for (const [type, example] of Object.entries(answer.alternatives ?? {}))
+    content[type] = { schema: withExample({ type: 'string' }, example) }
   return { description: answer.description, content }
 }
 
