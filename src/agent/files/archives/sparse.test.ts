@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { BY_THE_SYSTEM } from '../changes/changes.ts'
 import { copy } from '../copy.ts'
+import { request } from '../server.testing.ts'
 import { openDescriptors, untilDescriptors } from '../trees.testing.ts'
 import { serverId, start } from './archives.testing.ts'
 import { writeArchive } from './formats.ts'
@@ -85,7 +86,7 @@ test('copies of sparse files stay sparse, whatever their size, and within the qu
   truncateSync(at('w/hole'), 31 * 1024 ** 2)
   truncateSync(at('w/less'), 2 * 1024 ** 2)
   server.setQuota({ bytes: QUOTA_BYTES, entries: null })
-  for (const location of ['/w/hole', '/w/hole', '/w']) await agent.copy({ serverId, location })
+  for (const location of ['/w/hole', '/w/hole', '/w']) await agent.copy(request({ location }))
   const { usedBytes } = await agent.usage({ serverId })
   assert.ok(occupiedBytes(at('')) <= usedBytes && usedBytes < 100_000, `${usedBytes} of ${occupiedBytes(at(''))}`)
   assert.equal(lstatSync(at('w copy/hole')).size, 31 * 1024 ** 2)
@@ -99,11 +100,11 @@ test('holes that a copy writes out count before they are written', async (t) => 
   }
   server.setQuota({ bytes: QUOTA_BYTES, entries: null })
   const before = tree()
-  await assert.rejects(agent.copy({ serverId, location: '/w' }), { code: 'quota_exceeded' })
+  await assert.rejects(agent.copy(request({ location: '/w' })), { code: 'quota_exceeded' })
   assert.deepEqual(tree(), before)
   assert.deepEqual(staged(), [])
   const copies = await Promise.allSettled(
-    Array.from({ length: 8 }, (_, index) => agent.copy({ serverId, location: `/w/${index}` })),
+    Array.from({ length: 8 }, (_, index) => agent.copy(request({ location: `/w/${index}` }))),
   )
   assert.equal(copies.filter(({ status }) => status === 'fulfilled').length, 3)
   const { usedBytes, reservedBytes } = await agent.usage({ serverId })
@@ -118,6 +119,6 @@ test('where there is no cp, a large file with holes is copied only if all of it 
   renameSync(at('w/hole'), Buffer.concat([Buffer.from(at('w/')), Buffer.from([0xff])]))
   server.setQuota({ bytes: QUOTA_BYTES, entries: null })
   const before = tree()
-  await assert.rejects(agent.copy({ serverId, location: '/w' }), { code: 'quota_exceeded' })
+  await assert.rejects(agent.copy(request({ location: '/w' })), { code: 'quota_exceeded' })
   assert.deepEqual(tree(), before)
 })
