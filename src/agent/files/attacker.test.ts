@@ -72,11 +72,17 @@ describe('Every path from outside goes through the sandbox.', () => {
     await agent.start()
     await agent.sweep()
     const server = agent.server(serverId)
-    const context = { taskId: 'job_1', serverId, signal: new AbortController().signal, report: () => {} }
+    let jobs = 0
+    const context = () => ({
+      taskId: `job_${++jobs}`,
+      serverId,
+      signal: new AbortController().signal,
+      report: () => {},
+    })
     await pack(
       server,
       { kind: 'files.pack', root: '/safe', files: ['n', 'z'], format: 'tar', target: '/a.tar' },
-      context,
+      context(),
     )
     const before = picture(outside)
     const descriptors = openDescriptors()
@@ -104,7 +110,8 @@ describe('Every path from outside goes through the sandbox.', () => {
       'change modes': (round) => agent.setMode(request({ root: '/d', files: ['x', 'sub'], mode: 0o700 | (round % 2) })),
       'make a folder': (round) => agent.makeFolder({ serverId, path: '/d/sub', name: `f${round % 7}` }),
       'move out': (round) => agent.move(request({ moves: [{ from: '/d/x', to: `/moved/${round}` }] })),
-      unpack: () => unpack(server, { kind: 'files.unpack', path: '/a.tar', directory: '/d', overwrite: true }, context),
+      unpack: () =>
+        unpack(server, { kind: 'files.unpack', path: '/a.tar', directory: '/d', overwrite: true }, context()),
       read: () => downloaded(streamContent(openContent(server, '/d/x').file)),
       download: () => downloaded(writeArchive('tar', treeEntries(server.files, [], [['d']]))),
       list: async () =>

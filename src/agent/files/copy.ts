@@ -9,7 +9,7 @@ import { createWorkGroup } from '../../kit/waiting/work-group.ts'
 import { type Change, journaled } from './changes/changes.ts'
 import { inodeOf } from './changes/probes.ts'
 import { moveToFreeName } from './changes/replace.ts'
-import { cloneFile } from './clone.ts'
+import { type CloneOptions, cloneFile } from './clone.ts'
 import { freeNames } from './free-names.ts'
 import { describeAt } from './reading/entries.ts'
 import {
@@ -66,6 +66,10 @@ export async function copy(
       signal,
       share: server.files.share,
       owner: server.files.owner(),
+      async takeRoom(bytes) {
+        await reservation.grow(bytes)
+        reservation.written(bytes)
+      },
     })
     await reservation.clear(written.bytes, written.entries)
     signal?.throwIfAborted()
@@ -104,9 +108,8 @@ function refuseTooDeep({ isTooDeep }: WalkEntry): void {
   if (isTooDeep) throw fail('invalid_path', `It holds directories that are nested deeper than ${MAX_DEPTH}.`)
 }
 
-interface CopyOptions {
+interface CopyOptions extends CloneOptions {
   isSynced: boolean
-  signal: AbortSignal | undefined
   /** Of the event loop. */
   share: string
   /** Of the copy. */
@@ -127,8 +130,7 @@ async function stage(
   }
   if (stats.isFile()) {
     using source = openFileAt(parent, name)
-    await cloneSynced(source, staged.folder, staged.name, options)
-    return { bytes: diskBytes(source.stats), entries: 1 }
+    return { bytes: await cloneSynced(source, staged.folder, staged.name, options), entries: 1 }
   }
   using source = openChild(parent, name)
   mkdirAt(staged.folder, staged.name)
@@ -150,8 +152,8 @@ async function copyTree(source: Directory, target: Sandbox, options: CopyOptions
     using from = openUnlessGone(entry)
     if (!from) return
     using to = target.openPlace(path)
-    await cloneSynced(from, to.parent, to.name, options)
-    written = sum(written, { bytes: diskBytes(from.stats), entries: 1 })
+    const bytes = await cloneSynced(from, to.parent, to.name, options)
+    written = sum(written, { bytes, entries: 1 })
   }
   try {
     for await (const entry of walk(source, options.share, signal ? { signal } : {})) {
@@ -195,15 +197,17 @@ function openUnlessGone({ parent, name }: WalkEntry): OpenFile | undefined {
   }
 }
 
-async function cloneSynced(source: OpenFile, folder: Directory, name: string, options: CopyOptions): Promise<void> {
-  await cloneFile(source, folder, name, options.signal)
+/** Returns the disk space that the copy takes. */
+async function cloneSynced(source: OpenFile, folder: Directory, name: string, options: CopyOptions): Promise<number> {
+  const bytes = await cloneFile(source, folder, name, options)
   // The kernel's copy has the mode of its original, setuid included.
   const hasMoreThanPermissions = permissionsOf(source.stats) !== (Number(source.stats.mode) & 0o7777)
-  if (!options.isSynced && !options.owner && !hasMoreThanPermissions) return
+  if (!options.isSynced && !options.owner && !hasMoreThanPermissions) return bytes
   using made = openFileAt(folder, name)
   giveTo(options.owner, made.fd)
   if (hasMoreThanPermissions) fchmodSync(made.fd, permissionsOf(source.stats))
   if (options.isSynced) await fsyncFile(made)
+  return bytes
 }
 
 function copyLink(from: Directory, name: string, to: Directory, toName: string, { owner }: CopyOptions): void {

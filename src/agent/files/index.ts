@@ -7,6 +7,7 @@ import { createJournal, type Journal } from '../journal/journal.ts'
 import type { Layout } from '../layout.ts'
 import type { TaskHandlers } from '../tasks.ts'
 import { pack } from './archives/pack.ts'
+import { placeAllRests } from './archives/placing.ts'
 import { unpack } from './archives/unpack.ts'
 import { answeredBefore, BY_THE_SYSTEM, type Change, journaled, settle } from './changes/changes.ts'
 import { createRepeats } from './changes/repeats.ts'
@@ -169,7 +170,10 @@ export function createAgentFiles(options: AgentFilesOptions): FilesOfAgent {
 
     async start() {
       await mkdir(layout.servers, { recursive: true })
-      await forEachServer(({ staging }) => staging.recover())
+      await forEachServer(async (found) => {
+        await found.staging.recover()
+        await placeAllRests(found, now())
+      })
       void inTurn(tidy)
       timers = [
         setTimeout(() => void sweep(), FIRST_SWEEP_MS).unref(),

@@ -13,7 +13,7 @@ import { moveReplacing, moveToNewName } from './changes/replace.ts'
 import { aboutField, aboutFieldAsync, createFieldFaults } from './field-faults.ts'
 import type { Share } from './locks.ts'
 import { describeAt, kindOf } from './reading/entries.ts'
-import { fsyncDirectory, renameNewAt, statsIfThere } from './sandbox/directory.ts'
+import { fsyncDirectory, isSameFile, linkedAt, renameNewAt, statsIfThere, unlinkAt } from './sandbox/directory.ts'
 import { explained, explainedAsync } from './sandbox/errors.ts'
 import { createPathTree } from './sandbox/path-tree.ts'
 import { checkNewName, formatPath, isWithin, parsePath, type Segments } from './sandbox/paths.ts'
@@ -28,6 +28,8 @@ interface Move {
   from: Segments
   to: Segments
   inode: string
+  /** Whether the target is another name of the same file: then the old name goes, and nothing is replaced. */
+  isSameFile: boolean
   /** Whether it takes directories further down. */
   goesDown: boolean
   /** What is in the way, with its slot in the trash. */
@@ -51,7 +53,12 @@ export async function move(
         server,
         moves.map(({ to }) => to),
       )
-      const probed = moves.map(({ from, to, inode }) => ({ from: formatPath(from), to: formatPath(to), inode }))
+      const probed = moves.map(({ from, to, inode, isSameFile }) => ({
+        from: formatPath(from),
+        to: formatPath(to),
+        inode,
+        ...(isSameFile ? { isSameFile } : {}),
+      }))
       return await journaled(server, change, { op: 'moved', moves: probed }, async (durable) => {
         const data = await applyAll(server, moves, { held, room, durable })
         server.usage.touch()
@@ -111,7 +118,7 @@ async function plan(moves: { from: string; to: string }[], turn: Turns): Promise
     const target = targets.add(to)
     if (target)
       faults.add(clash(`${field}/to`, `${formatPath(target.other)} and ${formatPath(to)} cannot be targets at once.`))
-    planned.push({ field, from, to, inode: '', goesDown: false, replaced: undefined })
+    planned.push({ field, from, to, inode: '', isSameFile: false, goesDown: false, replaced: undefined })
   }
   faults.refuse()
   return planned
@@ -164,6 +171,8 @@ async function checkTarget(server: ServerFiles, planned: Move, all: Move[], over
     return
   }
   if (!overwrite) throw fail('already_exists', `${JSON.stringify(formatPath(planned.to))} already exists.`)
+  planned.isSameFile = !there.isDirectory() && there.ino === stats.ino && there.dev === stats.dev
+  if (planned.isSameFile) return
   planned.replaced = { kind: kindOf(there), index: all.filter((other) => other.replaced).length }
 }
 
@@ -192,7 +201,10 @@ async function apply(server: ServerFiles, planned: Move, { batch, room, parents 
   using target = server.files.openNewPlace(planned.to, { onMade })
   explained(source.path, () => {
     if (isPlaced) return
-    if (batch && planned.replaced) moveReplacing(from, target.parent, target.name, batch, planned.replaced.index)
+    // A rename from one name of a file to another does nothing.
+    if (planned.isSameFile && isSameFile(from.folder, from.name, target.parent, target.name))
+      unlinkAt(from.folder, from.name)
+    else if (batch && planned.replaced) moveReplacing(from, target.parent, target.name, batch, planned.replaced.index)
     else moveToNewName(from, target.parent, target.name)
   })
   await fsyncDirectory(target.parent)
@@ -221,6 +233,10 @@ function takeBack(server: ServerFiles, planned: Move, batch: TrashBatch | undefi
   using target = server.files.openPlace(planned.to)
   if (there) {
     using source = server.files.openPlace(planned.from)
+    if (planned.isSameFile) {
+      linkedAt(target.parent, target.name, source.parent, source.name)
+      return
+    }
     renameNewAt(target.parent, target.name, source.parent, source.name)
   }
   if (batch && planned.replaced) renameNewAt(batch.folder, slotName(planned.replaced.index), target.parent, target.name)

@@ -136,6 +136,11 @@ test('what cannot be taken is refused before the first byte', async (t) => {
   const url = await agent.uploadUrl(20 * MIB)
   const names = ['../x', '/x', 'a\0b', '..\\x', 'x/']
   for (const name of names) assert.equal((await create(url, 1, name)).code, 'invalid_path')
+  const notUtf8 = Buffer.from([0x61, 0xff, 0x62]).toString('base64')
+  for (const key of ['filename', 'name', 'relativePath', 'directory']) {
+    const metadata = `${key} ${notUtf8}${key === 'filename' ? '' : `,filename ${base64('a')}`}`
+    assert.equal((await create(url, 1, '', { 'upload-metadata': metadata })).code, 'invalid_path', key)
+  }
   assert.equal((await create(url, 30 * MIB)).code, 'too_large')
   assert.equal((await create(url, 15 * MIB)).code, 'quota_exceeded')
   assert.equal((await call(url, 'POST', { 'upload-length': '1' })).code, 'invalid_request')

@@ -1,5 +1,6 @@
 // tus 1.0 on an upload link. @tus/server implements the protocol; the bytes go to disk without passing through its web
 // streams, and checksums, which it does not support, are handled here.
+import { isUtf8 } from 'node:buffer'
 import { DataStore, Server, Upload } from '@tus/server'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type ErrorCode, type Failure, fail, isFailure } from '../../contract/errors.ts'
@@ -142,6 +143,7 @@ function createStore({ uploads, door }: TusDeps, { opened, signal, request, id }
     async create(upload: Upload): Promise<Upload> {
       checksumOf(request)
       const metadata = upload.metadata ?? {}
+      requireUtf8(request)
       const { directory, path, overwrite } = targetOf(metadata, request.query as UploadQuery)
       const record = {
         version: 1 as const,
@@ -191,6 +193,17 @@ function describe({ record, offset, lastByteAt }: PartialState): Upload {
     creation_date: new Date(lastByteAt).toISOString(),
   })
 }
+
+/** @tus/server replaces what is not UTF-8, so that two names could become one. */
+function requireUtf8({ headers }: FastifyRequest): void {
+  for (const pair of String(headers['upload-metadata'] ?? '').split(',')) {
+    const [key = '', value = ''] = pair.trim().split(' ')
+    if (PATH_KEYS.has(key) && !isUtf8(Buffer.from(value, 'base64')))
+      throw fail('invalid_path', 'The name of a file is not valid UTF-8.')
+  }
+}
+
+const PATH_KEYS = new Set(['directory', 'relativePath', 'filename', 'name'])
 
 function targetOf(metadata: Record<string, string | null>, query: UploadQuery) {
   const directory = aboutField('/directory', () => parsePath(metadata.directory ?? query.directory ?? '/'))

@@ -55,6 +55,8 @@ export function createFileWork(deps: {
   for (const [kind, event] of Object.entries(KINDS) as [Kind, ActivityEvent][]) {
     jobs.register<FilesWork>(kind, {
       cancellable: true,
+      // Once the first thing of an archive has moved, the rest follows, whoever has asked for its end meanwhile.
+      settlesCancel: kind === 'unpack',
       atOnce: AT_ONCE,
       async run(job: JobContext<FilesWork>) {
         const result = await runAgentTask(agent.tasks, job, job.input)

@@ -51,13 +51,15 @@ export async function closeHouse(): Promise<void> {
   rmSync(dataDir, { recursive: true, force: true })
 }
 
+let count = 0
+
 /** Unpacks, or is refused in words; in both cases nothing is outside, in staging, reserved or open. */
 export async function tryUnpacking(archive: Uint8Array): Promise<void> {
   house ??= open()
   const { agent, server, dataDir, unexpected, startBytes } = await house
   const { files, staging } = server.folders
   writeFileSync(join(files, 'a'), archive)
-  const context = { signal: new AbortController().signal, report: () => {} }
+  const context = { taskId: `job_${++count}`, signal: new AbortController().signal, report: () => {} }
   let isRefused = false
   try {
     await unpack(server, { kind: 'files.unpack', path: '/a', directory: '/out' }, context, LIMITS)

@@ -1,6 +1,7 @@
 // After a restore, files and trash may exceed the quota. Trash is then freed, oldest first. An item that this restore
-// displaced may be freed only if the safety backup holds the same content, compared byte by byte: it may have been
-// changed since, or left out by a `.backupignore`.
+// displaced may be freed only if the safety backup holds the same content, and the store still has it: it may have been
+// changed since, or left out by a `.backupignore`, and a block of it in the store may have rotted.
+import { isLost } from '../../../blobs/store.ts'
 import { isFailure } from '../../../contract/errors.ts'
 import { openDescriptor } from '../../../kit/files/descriptor.ts'
 import {
@@ -15,8 +16,10 @@ import { walk } from '../../files/sandbox/walk.ts'
 import type { TrashedItem } from '../../files/trash/trash-freeing.ts'
 import { readRecord, slotName } from '../../files/trash/trash-records.ts'
 import type { RestoreHead } from '../../restore-state.ts'
+import { Damage } from '../format/format.ts'
 import { holdManifest, type Manifest } from '../format/manifest.ts'
-import type { Repository } from '../store/repository.ts'
+import type { PackSource } from '../store/decode-pack.ts'
+import { isSoundInStore } from '../store/sound-content.ts'
 import { OPEN_FILE } from '../tree/unchanged.ts'
 import { hasSameContent } from '../workers/same-content.ts'
 import type { LiveEntry } from './restore-plan.ts'
@@ -25,13 +28,20 @@ import type { RestoreTarget } from './restore-target.ts'
 export async function freeForQuota(target: RestoreTarget, head: RestoreHead): Promise<void> {
   const own = new Set(head.trashBatches)
   await using safety = await openSafety(target, head.safetyBackupId ?? null)
-  const isCopied = (item: TrashedItem) => safety !== undefined && isInBackup(target, safety, item)
+  const isCopied = async (item: TrashedItem) =>
+    safety !== undefined && (await isInBackup(target, safety, item).catch(ifDamaged))
   await target.usage.shrink(async (item) => !own.has(item.batch) || (await isCopied(item)))
 }
 
 interface Safety extends AsyncDisposable {
-  repository: Repository
   manifest: Manifest
+  /** The store that it is in. */
+  source: PackSource & { serverId: string }
+}
+
+function ifDamaged(error: unknown): false {
+  if (error instanceof Damage || isLost(error)) return false
+  throw error
 }
 
 async function openSafety(target: RestoreTarget, backupId: string | null): Promise<Safety | undefined> {
@@ -40,10 +50,19 @@ async function openSafety(target: RestoreTarget, backupId: string | null): Promi
   const { blobs, sealer } = repository
   try {
     const manifest = await holdManifest(blobs, sealer, { serverId: target.serverId, backupId })
-    return { repository, manifest, [Symbol.asyncDispose]: () => manifest[Symbol.asyncDispose]() }
+    const { serverId } = manifest.meta
+    const fetch = repository.fetches.begin()
+    return {
+      manifest,
+      source: { repository, pool: repository.pool.of(serverId), fetch, serverId },
+      async [Symbol.asyncDispose]() {
+        fetch[Symbol.dispose]()
+        await manifest[Symbol.asyncDispose]()
+      },
+    }
   } catch (error) {
-    // Somebody has deleted it meanwhile: then the trash is the only copy.
-    if (isFailure(error, 'not_found')) return undefined
+    // Somebody has deleted it meanwhile, or it cannot be read: then the trash is the only copy.
+    if (isFailure(error, 'not_found') || error instanceof Damage || isLost(error)) return undefined
     throw error
   }
 }
@@ -75,12 +94,12 @@ async function holdsAll(
 
 type Thing = Pick<LiveEntry, 'parent' | 'name' | 'path' | 'stats'>
 
-async function isSame({ manifest, repository }: Safety, { parent, name, path, stats }: Thing): Promise<boolean> {
+async function isSame({ manifest, source }: Safety, { parent, name, path, stats }: Thing): Promise<boolean> {
   const entry = await manifest.find(path)
   if (entry?.kind === 'directory') return stats.isDirectory()
   if (entry?.kind === 'symlink') return stats.isSymbolicLink() && readlinkAt(parent, name) === entry.target
   if (entry?.kind !== 'file' || !stats.isFile() || Number(stats.size) !== entry.sizeBytes) return false
   using file = openDescriptor(addressOf(parent, name), OPEN_FILE)
-  const pool = repository.pool.of(manifest.meta.serverId)
-  return await file.use((fd) => hasSameContent(pool, fd, entry))
+  // The content by its names, and then whether the store has what they name.
+  return (await file.use((fd) => hasSameContent(source.pool, fd, entry))) && (await isSoundInStore(source, entry))
 }

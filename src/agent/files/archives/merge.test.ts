@@ -7,8 +7,9 @@ import { type TestContext, test } from 'node:test'
 import { until } from '../../../../test/support/until.ts'
 import { openSandbox } from '../sandbox/sandbox.ts'
 import { fillTree, makeTree } from '../trees.testing.ts'
-import { serverId, start } from './archives.testing.ts'
+import { entry, serverId, start, writeArchiveTo } from './archives.testing.ts'
 import { merge } from './merge.ts'
+import { unpack } from './unpack.ts'
 
 const FILES = 3000
 
@@ -80,6 +81,65 @@ test('Everything is checked before the first item moves.', async (t) => {
   await assert.rejects(work, { code: 'already_exists' })
   assert.deepEqual(readdirSync(at('d/e')), ['2999'])
   assert.equal(readdirSync(join(staged, 'd/e')).length, FILES)
+})
+
+/** `work` while one of its links or renames, the n-th, does this instead first. */
+async function atMove(nth: number, what: () => void, work: () => Promise<unknown>): Promise<void> {
+  const { linkSync } = fs
+  let moves = 0
+  fs.linkSync = (from, to) => {
+    if (++moves === nth) what()
+    linkSync(from, to)
+  }
+  syncBuiltinESMExports()
+  try {
+    await work()
+  } finally {
+    fs.linkSync = linkSync
+    syncBuiltinESMExports()
+  }
+}
+
+test('a large merge that something gets in the way of is taken back', async (t) => {
+  const { server, at } = await start(t)
+  mkdirSync(at('d/e'), { recursive: true })
+  const staged = makeTree(t)
+  fill(staged, 'new')
+  const put = () => {
+    for (let index = 0; index < FILES; index++)
+      if (!existsSync(at(`d/e/${index}`))) return writeFileSync(at(`d/e/${index}`), 'of the game')
+  }
+  const merging = () => merge(server, openSandbox(staged), [], { overwrite: false, signal })
+  await atMove(1500, put, () => assert.rejects(merging(), { code: 'already_exists' }))
+  const left = readdirSync(at('d/e'))
+  assert.equal(left.length, 1)
+  assert.equal(readFileSync(at(`d/e/${left[0]}`), 'utf8'), 'of the game')
+  assert.equal(readdirSync(join(staged, 'd/e')).length, FILES)
+})
+
+test('what stays of an unpack that fails in the middle counts, and its error says how much it is', async (t) => {
+  const { agent, server, at, staged, context } = await start(t, { 'd/own': 'own' })
+  const names = Array.from({ length: 40 }, (_, index) => `d/${index}`)
+  await writeArchiveTo(
+    at('a.tar'),
+    'tar',
+    names.map((path) => entry(path, { text: 'x'.repeat(10_000) })),
+  )
+  await agent.usage({ serverId })
+  const fails = () => {
+    throw Object.assign(new Error('EDQUOT: injected'), { code: 'EDQUOT' })
+  }
+  const work = { kind: 'files.unpack', path: '/a.tar', directory: '/', overwrite: true } as const
+  await atMove(31, fails, () =>
+    assert.rejects(unpack(server, work, context), {
+      code: 'disk_full',
+      message: /30 of 41 files and directories had been moved into place, and stay there/,
+    }),
+  )
+  assert.equal(readdirSync(at('d')).length, 31)
+  assert.ok((server.usage.knownBytes() ?? 0) >= 30 * 12_288, `${server.usage.knownBytes()}`)
+  assert.deepEqual(staged(), [])
+  assert.equal((await agent.usage({ serverId })).reservedBytes, 0)
 })
 
 test('a merge that is cancelled while it is checked moves nothing', async (t) => {

@@ -8,7 +8,15 @@ import { fail } from '../../../contract/errors.ts'
 import { createTurns } from '../../../kit/waiting/turns.ts'
 import { moveReplacing, moveToNewName } from '../changes/replace.ts'
 import { kindOf } from '../reading/entries.ts'
-import { type Directory, fsyncDirectory, openChild, renameNewAt, statsIfThere } from '../sandbox/directory.ts'
+import {
+  type Directory,
+  fsyncDirectory,
+  isSameFile,
+  openChild,
+  renameNewAt,
+  statsIfThere,
+  unlinkAt,
+} from '../sandbox/directory.ts'
 import { nameFromLatin1 } from '../sandbox/names.ts'
 import { childPath, type Segments, splitPath } from '../sandbox/paths.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
@@ -17,6 +25,8 @@ import { prepareReplaced, roomForParents } from '../space/parents.ts'
 
 /** What they replace is one batch of the trash. */
 const GROUP_MOVES = 1024
+/** This many moves are remembered, so that all of them can be taken back. */
+const TAKEN_BACK_MAX = 65_536
 /**
  * What is done without a turn in between, so that where nothing may be replaced, all of it comes or nothing does: names
  * that are opened or looked at on the way to what is moved, a few system calls each.
@@ -28,21 +38,26 @@ interface Step {
   /** From the top of the staged tree. */
   path: Segments
   replaced: { path: string; kind: FileKind } | undefined
+  /** In its place under a second name: a crash came before the first one was dropped. */
+  isThere?: boolean
 }
 
 interface MergeOptions {
   overwrite: boolean
   /** Not looked at any more once the first thing has moved: half of an archive is no answer. */
   signal: AbortSignal
+  /** Called when everything was checked, before the first thing moves. Answers the tree, which may have moved by then. */
+  begin?: () => Promise<Sandbox>
 }
 
-export async function merge(server: ServerFiles, tree: Sandbox, target: Segments, options: MergeOptions) {
+export async function merge(server: ServerFiles, staged: Sandbox, target: Segments, options: MergeOptions) {
   using _held = server.lock.share()
   using _room = await roomForParents(server, [[...target, '']])
   using into = server.files.mkdirs(target)
-  using from = tree.openDirectory([])
-  const isSmall = await check(server, from, into, options)
+  const isSmall = await checkAll(server, staged, into, options)
   options.signal.throwIfAborted()
+  const tree = (await options.begin?.()) ?? staged
+  using from = tree.openDirectory([])
   if (isSmall) moveAtOnce(server, tree, target, [...plan(from, into)].filter(isStep))
   else await moveAll(server, tree, target, options, plan(from, into))
   await fsyncDirectory(into)
@@ -50,12 +65,13 @@ export async function merge(server: ServerFiles, tree: Sandbox, target: Segments
 }
 
 /** Answers whether all of it can be moved in one turn, replacing nothing. */
-async function check(
+async function checkAll(
   { files }: ServerFiles,
-  from: Directory,
+  tree: Sandbox,
   into: Directory,
   { overwrite, signal }: MergeOptions,
 ): Promise<boolean> {
+  using from = tree.openDirectory([])
   const turn = createTurns(files.share, signal)
   const depth = splitPath(into.path).length
   let names = 0
@@ -73,10 +89,11 @@ function moveAtOnce(server: ServerFiles, tree: Sandbox, target: Segments, steps:
   if (taken?.replaced) throw alreadyThere(taken.replaced.path)
   const moved: Moved[] = []
   try {
-    for (const { path } of steps) {
+    for (const { path, isThere } of steps) {
       using source = tree.openPlace(path)
       using place = server.files.openNewPlace([...target, ...path], { anyName: true })
-      moveToNewName({ folder: source.parent, name: source.name }, place.parent, place.name)
+      if (isThere) unlinkAt(source.parent, source.name)
+      else moveToNewName({ folder: source.parent, name: source.name }, place.parent, place.name)
       moved.push({ path, stats: statsIfThere(place.parent, place.name) })
     }
   } catch (error) {
@@ -128,22 +145,35 @@ async function moveAll(
   steps: Iterable<Step | typeof LOOKED_AT>,
 ): Promise<void> {
   const turn = createTurns(server.files.share)
+  const moved: Moved[] = []
+  const move = (group: Step[]) => moveGroup(server, tree, target, { ...options, moved }, group)
   let group: Step[] = []
-  for (const step of steps) {
-    if (turn.due()) await turn.take()
-    if (step !== LOOKED_AT) group.push(step)
-    if (group.length < GROUP_MOVES) continue
-    await moveGroup(server, tree, target, options, group)
-    group = []
+  try {
+    for (const step of steps) {
+      if (turn.due()) await turn.take()
+      if (step !== LOOKED_AT) group.push(step)
+      if (group.length < GROUP_MOVES) continue
+      await move(group)
+      group = []
+    }
+    await move(group)
+  } catch (error) {
+    // What was replaced stays so, with the old in the trash; and of too many moves no half is taken back.
+    if (!options.overwrite && moved.length <= TAKEN_BACK_MAX)
+      for (const one of moved.reverse()) {
+        if (turn.due()) await turn.take()
+        takeBack(server, tree, target, one)
+      }
+    server.usage.touch()
+    throw error
   }
-  await moveGroup(server, tree, target, options, group)
 }
 
 async function moveGroup(
   server: ServerFiles,
   tree: Sandbox,
   target: Segments,
-  options: MergeOptions,
+  options: MergeOptions & { moved: Moved[] },
   steps: Step[],
 ): Promise<void> {
   const replaced = steps.flatMap((step) => (step.replaced ? [step.replaced] : []))
@@ -152,15 +182,20 @@ async function moveGroup(
   const turn = createTurns(server.files.share)
   const late: Step[] = []
   let slots = 0
-  for (const { path, replaced: old } of steps) {
+  for (const { path, replaced: old, isThere } of steps) {
     if (turn.due()) await turn.take()
     using source = tree.openPlace(path)
     using place = server.files.openNewPlace([...target, ...path], { anyName: true })
     const moved = { folder: source.parent, name: source.name }
     const slot = old ? slots++ : undefined
     const there = statsIfThere(place.parent, place.name)
-    if (!there) moveToNewName(moved, place.parent, place.name)
-    else if (batch && slot !== undefined) moveReplacing(moved, place.parent, place.name, batch, slot)
+    if (isThere && isSameFile(source.parent, source.name, place.parent, place.name))
+      unlinkAt(source.parent, source.name)
+    else if (!there) {
+      moveToNewName(moved, place.parent, place.name)
+      if (!options.overwrite && options.moved.length <= TAKEN_BACK_MAX)
+        options.moved.push({ path, stats: statsIfThere(place.parent, place.name) })
+    } else if (batch && slot !== undefined) moveReplacing(moved, place.parent, place.name, batch, slot)
     else late.push({ path, replaced: { path: childPath(place.parent.path, place.name), kind: kindOf(there) } })
   }
   if (batch) await fsyncDirectory(batch.folder)
@@ -180,15 +215,16 @@ function* plan(from: Directory, into: Directory): Generator<Step | typeof LOOKED
   for (let entry = names.readSync(); entry; entry = names.readSync()) {
     const name = nameFromLatin1(entry.name)
     const there = statsIfThere(into, name)
-    if (there?.isDirectory() && statsIfThere(from, name)?.isDirectory()) {
+    const own = there && statsIfThere(from, name)
+    if (there?.isDirectory() && own?.isDirectory()) {
       yield LOOKED_AT
       using source = openChild(from, name)
       using target = openChild(into, name)
       yield* plan(source, target)
     } else {
-      const path = childPath(from.path, name)
-      const replaced = there && { path: childPath(into.path, name), kind: kindOf(there) }
-      yield { path: splitPath(path), replaced }
+      const path = splitPath(childPath(from.path, name))
+      if (there && own?.ino === there.ino && own.dev === there.dev) yield { path, replaced: undefined, isThere: true }
+      else yield { path, replaced: there && { path: childPath(into.path, name), kind: kindOf(there) } }
     }
   }
 }

@@ -1,9 +1,11 @@
 // A file of 15 TB that is one hole takes nothing of a quota: whatever reads it ends all the same.
 import assert from 'node:assert/strict'
-import { lstatSync, renameSync, truncateSync, writeFileSync } from 'node:fs'
+import { lstatSync, readdirSync, renameSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { BY_THE_SYSTEM } from '../changes/changes.ts'
 import { copy } from '../copy.ts'
+import { request } from '../server.testing.ts'
 import { openDescriptors, untilDescriptors } from '../trees.testing.ts'
 import { serverId, start } from './archives.testing.ts'
 import { writeArchive } from './formats.ts'
@@ -69,4 +71,54 @@ test('a copy for which there is no cp is refused, and leaves nothing', async (t)
   assert.deepEqual(tree(), before)
   assert.deepEqual(staged(), [])
   assert.equal((await agent.usage({ serverId })).reservedBytes, 0)
+})
+
+/** What the disk has below the folder. */
+const occupiedBytes = (folder: string) =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .map((found) => lstatSync(join(found.parentPath, found.name)).blocks * 512)
+    .reduce((sum, bytes) => sum + bytes, 0)
+
+const QUOTA_BYTES = 1_000_000
+
+test('copies of sparse files stay sparse, whatever their size, and within the quota', async (t) => {
+  const { agent, server, at } = await start(t, { 'w/data': 'data', 'w/hole': '', 'w/less': '' })
+  truncateSync(at('w/hole'), 31 * 1024 ** 2)
+  truncateSync(at('w/less'), 2 * 1024 ** 2)
+  server.setQuota({ bytes: QUOTA_BYTES, entries: null })
+  for (const location of ['/w/hole', '/w/hole', '/w']) await agent.copy(request({ location }))
+  const { usedBytes } = await agent.usage({ serverId })
+  assert.ok(occupiedBytes(at('')) <= usedBytes && usedBytes < 100_000, `${usedBytes} of ${occupiedBytes(at(''))}`)
+  assert.equal(lstatSync(at('w copy/hole')).size, 31 * 1024 ** 2)
+})
+
+test('holes that a copy writes out count before they are written', async (t) => {
+  const { agent, server, at, tree, staged } = await start(t, { 'w/': '' })
+  for (let index = 0; index < 8; index++) {
+    writeFileSync(at(`w/${index}`), '')
+    truncateSync(at(`w/${index}`), 250_000)
+  }
+  server.setQuota({ bytes: QUOTA_BYTES, entries: null })
+  const before = tree()
+  await assert.rejects(agent.copy(request({ location: '/w' })), { code: 'quota_exceeded' })
+  assert.deepEqual(tree(), before)
+  assert.deepEqual(staged(), [])
+  const copies = await Promise.allSettled(
+    Array.from({ length: 8 }, (_, index) => agent.copy(request({ location: `/w/${index}` }))),
+  )
+  assert.equal(copies.filter(({ status }) => status === 'fulfilled').length, 3)
+  const { usedBytes, reservedBytes } = await agent.usage({ serverId })
+  assert.equal(reservedBytes, 0)
+  assert.ok(usedBytes <= QUOTA_BYTES && usedBytes === occupiedBytes(at('')), `${usedBytes}`)
+})
+
+test('where there is no cp, a large file with holes is copied only if all of it fits the quota', async (t) => {
+  const { agent, server, at, tree } = await start(t, { 'w/hole': '' })
+  truncateSync(at('w/hole'), 40 * 1024 ** 2)
+  // cp cannot be told a name that is not UTF-8.
+  renameSync(at('w/hole'), Buffer.concat([Buffer.from(at('w/')), Buffer.from([0xff])]))
+  server.setQuota({ bytes: QUOTA_BYTES, entries: null })
+  const before = tree()
+  await assert.rejects(agent.copy(request({ location: '/w' })), { code: 'quota_exceeded' })
+  assert.deepEqual(tree(), before)
 })

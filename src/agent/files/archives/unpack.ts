@@ -1,5 +1,5 @@
 // Unpacking: everything into staging first, under limits, then moved into place. An archive that is refused, or a task
-// that is cancelled, leaves nothing.
+// that is cancelled, leaves nothing. Once something has moved, the rest follows, also after a crash.
 import { fchmodSync, futimesSync, symlinkSync } from 'node:fs'
 import type { FileEntry, FilesWork } from '../../../contract/agent/agent-files.ts'
 import { fail, isFailure } from '../../../contract/errors.ts'
@@ -12,20 +12,19 @@ import {
 import { hasCode } from '../../../kit/files/errno.ts'
 import { createTurns } from '../../../kit/waiting/turns.ts'
 import type { TaskContext } from '../../tasks.ts'
-import { describePath } from '../reading/entries.ts'
-import { addressOf, createFileAt, mkdirAt } from '../sandbox/directory.ts'
-import { explain, explainedAsync } from '../sandbox/errors.ts'
+import { addressOf, createFileAt } from '../sandbox/directory.ts'
+import { explain } from '../sandbox/errors.ts'
 import { nameToDisk } from '../sandbox/names.ts'
 import { giveTo, type Owner, permissionsOf } from '../sandbox/ownership.ts'
 import { parsePath, refuseDepth, type Segments } from '../sandbox/paths.ts'
-import { openSandbox, type Place, type Sandbox } from '../sandbox/sandbox.ts'
+import type { Place, Sandbox } from '../sandbox/sandbox.ts'
 import type { ServerFiles } from '../server-files.ts'
 import { BLOCK_BYTES, spaceOf } from '../space/amounts.ts'
 import type { Reservation } from '../space/reservation.ts'
 import { receiveBytes, spaceFrom } from '../uploads/receive.ts'
 import { type ArchiveEntry, invalidArchive } from './entry.ts'
 import { detectFormat, readArchive } from './formats.ts'
-import { merge } from './merge.ts'
+import { makeTree, place, placeRest } from './placing.ts'
 import { createSyncs, type Syncs } from './syncs.ts'
 
 export interface UnpackLimits {
@@ -48,18 +47,19 @@ export type UnpackWork = Extract<FilesWork, { kind: 'files.unpack' }>
 export async function unpack(
   server: ServerFiles,
   work: UnpackWork,
-  { signal, report }: Pick<TaskContext, 'signal' | 'report'>,
+  { taskId, signal, report }: Pick<TaskContext, 'taskId' | 'signal' | 'report'>,
   limits: UnpackLimits = UNPACK_LIMITS,
 ): Promise<FileEntry> {
+  const done = server.placements.resultOf(taskId)
+  if (done) return done
+  await using staged = server.staging.open()
+  const rest = await placeRest(server, staged, taskId)
+  if (rest) return rest
   const target = parsePath(work.directory)
   using archive = server.files.openFile(work.path)
-  await using staged = server.staging.open()
   using reservation = await server.usage.announce(0, 0)
-  mkdirAt(staged.folder, staged.name)
-  giveTo(server.files.owner(), addressOf(staged.folder, staged.name))
-  // What is made in it belongs to whoever its top belongs to.
   const budget = createBudget(Number(archive.stats.size), limits, reservation)
-  const tree = openSandbox(`${staged.folder.address}/${staged.name}`, { onMade: budget.madeDirectory })
+  const tree = makeTree(server, staged, budget.madeDirectory)
   await asArchiveFaults(async () => {
     await using syncs = createSyncs(server.files.share, signal)
     const turn = createTurns(server.files.share, signal)
@@ -80,11 +80,11 @@ export async function unpack(
   })
   await reservation.clear(budget.space(), budget.made())
   signal.throwIfAborted()
-  await explainedAsync(work.directory, () =>
-    merge(server, tree, target, { overwrite: work.overwrite ?? false, signal }),
-  )
+  const { directory, overwrite = false } = work
+  const total = { bytes: budget.space(), entries: budget.made() }
+  const entry = await place(server, staged, { workId: taskId, directory, overwrite, total }, signal)
   reservation.commit()
-  return describePath(server.files, work.directory)
+  return entry
 }
 
 interface Work {

@@ -30,10 +30,12 @@ export type Probe =
 export type FolderProbe = { op: 'folder'; missing: string[] }
 export type WrittenProbe = { op: 'written'; file: PlacedFile }
 export type UploadedProbe = { op: 'uploaded'; directory: string; files: PlacedFile[] }
-export type MovedProbe = { op: 'moved'; moves: { from: string; to: string; inode: string }[] }
+/** `isSameFile`: the target was another name of the same file, so only that the old one is gone shows the move. */
+export type MovedProbe = { op: 'moved'; moves: { from: string; to: string; inode: string; isSameFile?: boolean }[] }
 /** `directory` is where it appears, under a name that is free by then. */
 export type CopiedProbe = { op: 'copied'; from: string; directory: string; inode: string }
-export type RestoredProbe = { op: 'restored'; trashId: string; directory: string; inode: string }
+/** `had`: the names in the directory that the file had before; intents of earlier versions do not say. */
+export type RestoredProbe = { op: 'restored'; trashId: string; directory: string; inode: string; had?: string[] }
 /** `items` are the entries as the caller wrote them, in the order of their slots. */
 export type DeletedProbe = { op: 'deleted'; root: string; batch: string; items: string[] }
 export type EmptiedProbe = { op: 'emptied'; batches: string[] }
@@ -83,7 +85,7 @@ const SETTLERS: { [P in Probe as P['op']]: Settler<P> } = {
     const data: FileEntry[] = []
     for await (const moved of inTurns(moves, turn)) {
       const entry = entryAt(server, moved.to, has(moved.inode))
-      if (!entry) continue
+      if (!entry || (moved.isSameFile && isAt(server, moved.from, moved.inode))) continue
       dropSecondName(server, moved.from, moved.inode)
       done.push(moved)
       data.push(entry)
@@ -98,8 +100,8 @@ const SETTLERS: { [P in Probe as P['op']]: Settler<P> } = {
     return entry && { properties: { from, to: entry.path }, answer: entry }
   },
 
-  async restored(server, { trashId, directory, inode }, turn) {
-    const entry = await findIn(server, directory, inode, turn)
+  async restored(server, { trashId, directory, inode, had }, turn) {
+    const entry = await findIn(server, directory, inode, turn, had)
     if (!entry) return undefined
     dropSlot(server, trashId, inode)
     return { properties: { trashId, path: entry.path }, answer: entry }
@@ -188,23 +190,35 @@ function entryAt(
   return stats && isMeant(stats) ? describe(place.parent, place.name, stats) : undefined
 }
 
-/** Under whichever name. */
+/** Under whichever name, but for those that it had before. */
 async function findIn(
-  { files }: ServerFiles,
+  server: ServerFiles,
   path: string,
   inode: string,
   turn: Turns,
+  had: readonly string[] = [],
 ): Promise<FileEntry | undefined> {
+  for await (const { directory, name, stats } of namesOf(server, path, inode, turn))
+    if (!had.includes(name)) return describe(directory, name, stats)
+  return undefined
+}
+
+/** The names in the directory that the file has, which are several where there are hard links. */
+export async function namesIn(server: ServerFiles, path: string, inode: string): Promise<string[]> {
+  const names = namesOf(server, path, inode, createTurns(server.files.share))
+  return await Array.fromAsync(names, ({ name }) => name)
+}
+
+async function* namesOf({ files }: ServerFiles, path: string, inode: string, turn: Turns) {
   using directory = thereOrNot(() => files.openDirectory(splitPath(path)))
-  if (!directory) return undefined
+  if (!directory) return
   using names = opendirSync(directory.address, { encoding: 'latin1', bufferSize: READ_AHEAD })
   for (let found = names.readSync(); found; found = names.readSync()) {
     if (turn.due()) await turn.take()
     const name = nameFromLatin1(found.name)
     const stats = statsIfThere(directory, name)
-    if (stats && inodeOf(stats) === inode) return describe(directory, name, stats)
+    if (stats && inodeOf(stats) === inode) yield { directory, name, stats }
   }
-  return undefined
 }
 
 /** Where the way is cut off, by a symlink or a file or whatever has come into it, there is nothing of ours at its end. */

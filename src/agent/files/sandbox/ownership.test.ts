@@ -82,7 +82,7 @@ test('what is unpacked belongs to the server, without setuid', { skip }, async (
   execFileSync('ln', ['-s', 'suid', at('src/dir/link')])
   execFileSync('tar', ['-cf', at('a.tar'), '-C', at('src'), 'dir'])
   const work = { kind: 'files.unpack', path: '/a.tar', directory: '/out' } as const
-  await unpack(server, work, { signal: new AbortController().signal, report: () => {} })
+  await unpack(server, work, { taskId: 'job_1', signal: new AbortController().signal, report: () => {} })
   assert.equal(look(at('out')), `${TENANT}:${TENANT} 755`)
   assert.equal(look(at('out/dir')), `${TENANT}:${TENANT} 755`)
   assert.equal(look(at('out/dir/suid')), `${TENANT}:${TENANT} 755`)

@@ -2,6 +2,7 @@
 import type { FileEntry } from '../../../contract/agent/agent-files.ts'
 import { fail } from '../../../contract/errors.ts'
 import { type Change, journaled } from '../changes/changes.ts'
+import { namesIn } from '../changes/probes.ts'
 import { describePath } from '../reading/entries.ts'
 import { formatPath, type Segments, splitPath } from '../sandbox/paths.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
@@ -11,11 +12,13 @@ import { roomForParents } from '../space/parents.ts'
 export async function restoreTrash(server: ServerFiles, trashId: string, change: Change): Promise<FileEntry> {
   using _held = server.lock.share()
   const restore = async () => {
-    const { path: before, inode } = server.trash.find(trashId)
+    const { path: before, inode, hasOtherNames } = server.trash.find(trashId)
     const segments = splitPath(before)
     const above = segments.slice(0, -1)
     requireWay(server.files, above)
-    const probe = { op: 'restored', trashId, directory: formatPath(above), inode } as const
+    const directory = formatPath(above)
+    const had = hasOtherNames ? await namesIn(server, directory, inode) : []
+    const probe = { op: 'restored', trashId, directory, inode, had } as const
     return await journaled(server, change, probe, async (durable) => {
       await durable
       using room = await roomForParents(server, [segments])
@@ -24,7 +27,8 @@ export async function restoreTrash(server: ServerFiles, trashId: string, change:
       return { answer: describePath(server.files, path), properties: { trashId, path } }
     })
   }
-  return await server.claims.alone(() => [`trash ${trashId}`], restore)
+  // Names of one file come back one after another: each knows which there were before it.
+  return await server.claims.alone(() => [`trash ${trashId}`, `inode ${server.trash.find(trashId).inode}`], restore)
 }
 
 /** Refused before anything is written down; again where its directories are opened. */

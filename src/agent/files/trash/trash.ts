@@ -53,8 +53,8 @@ export interface Trash extends FreeableTrash {
    * is disposed of, nothing empties it. `id` is for whoever has to name the batch beforehand.
    */
   prepare(reason: TrashRecord['reason'], items: TrashRecord['items'], id?: string): Promise<TrashBatch>
-  /** Where an item was, and its inode. */
-  find(id: string): { path: string; inode: string }
+  /** Where an item was, its inode, and whether that has names elsewhere. */
+  find(id: string): { path: string; inode: string; hasOtherNames: boolean }
   /** Answers the path that the item has now. `takeRoom` is for the directories that are missing on the way to it. */
   restore(id: string, takeRoom: () => Promise<void>): Promise<string>
   /** Empties what is older than the time that things are kept. */
@@ -192,7 +192,8 @@ export function createTrash(deps: {
       using trash = open()
       const { wanted, item, folder: opened } = openItem(trash, id)
       using folder = opened
-      return { path: item.path, inode: inodeOf(lstatAt(folder, wanted.slot)) }
+      const stats = lstatAt(folder, wanted.slot)
+      return { path: item.path, inode: inodeOf(stats), hasOtherNames: !stats.isDirectory() && stats.nlink > 1n }
     },
 
     async restore(id, takeRoom) {

@@ -1,7 +1,7 @@
 // Restores and the quota: one can always go back to a backup of one's own, and no restore makes a server grow beyond it.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { lstat, readdir, readFile } from 'node:fs/promises'
+import { lstat, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { createWorld, type World } from '../../../../test/support/backups.ts'
@@ -27,6 +27,12 @@ describe('restores and the quota', () => {
     killLeftovers()
     await service.stop()
   })
+
+  async function packs(): Promise<string[]> {
+    const folder = join(service.dataDir, 'backups/packs')
+    const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+    return entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name))
+  }
 
   type Files = Record<string, Buffer>
   const some = (megabytes: Record<string, number>): Files =>
@@ -150,6 +156,28 @@ describe('restores and the quota', () => {
     const [item] = (await service.call('GET', `/files/${small}/trash`)).body.data
     const inTrash = join(service.dataDir, 'servers', small, 'trash', item.id.slice(0, 30), item.id.slice(30))
     assert.ok((await readFile(inTrash)).equals(changed.world as Buffer))
+  })
+
+  test('An item that this restore displaced is freed only if the store still has all of its content.', async () => {
+    const server = await world.server(some({ world: 1.5 }), LIMITS)
+    const old = await world.backup(server)
+    const packsBefore = await packs()
+    const newer = some({ world: 1.5, sound: 1.5 })
+    await world.write(server, newer)
+    await world.backup(server)
+    const [pack = ''] = (await packs()).filter((path) => !packsBefore.includes(path))
+    const bytes = await readFile(pack)
+    const at = bytes.indexOf((newer.world as Buffer).subarray(700_000, 700_064))
+    assert.notEqual(at, -1)
+    bytes[at] = (bytes[at] ?? 0) ^ 1
+    await writeFile(pack, bytes)
+    await service.call('PATCH', `/servers/${server}`, { body: { limits: { diskBytes: 2 * MB } } })
+    // The safety backup lists the blocks that are in the store already.
+    await assertRestored(world.restore(server, old.id))
+    assert.deepEqual(await trashed(server), ['/world'])
+    const [item] = (await service.call('GET', `/files/${server}/trash`)).body.data
+    const inTrash = join(service.dataDir, 'servers', server, 'trash', item.id.slice(0, 30), item.id.slice(30))
+    assert.ok((await readFile(inTrash)).equals(newer.world as Buffer))
   })
 
   test('A replace of everything from a backup of the same server is never refused for the quota, even if it has been lowered since.', async () => {
