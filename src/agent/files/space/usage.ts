@@ -235,6 +235,8 @@ export function createUsage(deps: {
       return true
     },
     async clear(amount) {
+      // What needs no room frees nothing, however far the server is over its quota already.
+      if (!isSome(amount)) return
       const all = () => sum(cleared, amount)
       await lookAgain(all)
       if (!isOver(all())) cleared = sum(cleared, amount)

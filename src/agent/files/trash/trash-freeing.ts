@@ -7,7 +7,7 @@ import { openIfStillThere } from '../sandbox/descent.ts'
 import { type Directory, fsyncDirectory, openChild, renameAt, statsIfThere } from '../sandbox/directory.ts'
 import { isLeaving } from '../sandbox/errors.ts'
 import { openWalk } from '../sandbox/walk.ts'
-import { type Amount, diskBytes, sum } from '../space/amounts.ts'
+import { type Amount, diskBytes, minus, NOTHING, sum } from '../space/amounts.ts'
 import { presentItems } from './trash-batches.ts'
 import {
   type FreeingRecord,
@@ -49,7 +49,7 @@ export interface FreeableTrash {
   batches(): Promise<string[]>
   /** Without what is held. */
   measure(batch: string): Promise<readonly TrashedItem[]>
-  /** Ids of items that somebody has planned to set aside. */
+  /** Ids of items that somebody has planned to set aside, or is taking back. */
   readonly held: Set<string>
   /**
    * Takes items that are held out of the trash by renames, however large they are, and lets go of them. What it answers must
@@ -129,31 +129,46 @@ export function ignoreLeaving(error: unknown): [] {
 
 /** What the batches of one trash hold. Asked for often by whoever is refused often, so it is not counted anew each time. */
 export function createTrashMeasure() {
-  const known = new Map<string, readonly TrashedItem[]>()
+  const known = new Map<string, MeasuredBatch>()
   let count = 0
   let forgotten = 0
   return {
     forget(batch: string): void {
       forgotten++
-      count -= known.get(batch)?.length ?? 0
+      count -= known.get(batch)?.items.length ?? 0
       known.delete(batch)
     },
-    async measure(trash: Directory, batch: string, turn: Turns): Promise<readonly TrashedItem[]> {
+    async measure(trash: Directory, batch: string, turn: Turns): Promise<MeasuredBatch> {
       const found = known.get(batch)
       if (found) return found
       const before = forgotten
-      const { items, isFinal } = await measureBatch(trash, batch, turn)
+      const { isFinal, ...measured } = await measureBatch(trash, batch, turn)
       // Something may have left it while it was measured.
-      if (!isFinal || forgotten !== before) return items
-      if (count + items.length > MEASURED_MAX) {
+      if (!isFinal || forgotten !== before) return measured
+      if (count + measured.items.length > MEASURED_MAX) {
         known.clear()
         count = 0
       }
-      known.set(batch, items)
-      count += items.length
-      return items
+      known.set(batch, measured)
+      count += measured.items.length
+      return measured
     },
   }
+}
+
+export interface MeasuredBatch {
+  /** The last of them counts with the batch itself, which goes with it. */
+  items: readonly TrashedItem[]
+  /** Without its items. */
+  own: Amount
+}
+
+/** While an item of it stays, so does the batch itself. */
+export function withoutHeld({ items, own }: MeasuredBatch, isHeld: (index: number) => boolean): TrashedItem[] {
+  const free = items.filter(({ index }) => !isHeld(index))
+  const last = items.at(-1)
+  if (!last || free.length === items.length || free.at(-1) !== last) return free
+  return [...free.slice(0, -1), { ...last, ...sum(last, minus(own)) }]
 }
 
 /** Not final where a file has another name: it may lose that one, and take space here alone. */
@@ -161,9 +176,9 @@ async function measureBatch(
   trash: Directory,
   batch: string,
   turn: Turns,
-): Promise<{ items: TrashedItem[]; isFinal: boolean }> {
+): Promise<MeasuredBatch & { isFinal: boolean }> {
   const opened = openIfStillThere(trash, batch)
-  if (!opened) return { items: [], isFinal: false }
+  if (!opened) return { items: [], own: NOTHING, isFinal: false }
   using folder = opened
   const record = readRecord(folder)
   const items: TrashedItem[] = []
@@ -173,10 +188,10 @@ async function measureBatch(
     isFinal &&= measured.isFinal
     items.push({ batch, index, bytes: measured.bytes, entries: measured.entries })
   }
-  // With the last of them the batch itself goes.
+  const own = sizeOfBatch(folder)
   const last = items.at(-1)
-  if (last) Object.assign(last, sum(last, sizeOfBatch(folder)))
-  return { items, isFinal }
+  if (last) Object.assign(last, sum(last, own))
+  return { items, own, isFinal }
 }
 
 async function measureItem(folder: Directory, slot: string, turn: Turns): Promise<Amount & { isFinal: boolean }> {

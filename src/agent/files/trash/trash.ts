@@ -33,6 +33,7 @@ import {
   type FreedTrash,
   moveAside,
   type Removal,
+  withoutHeld,
 } from './trash-freeing.ts'
 import {
   dropRecord,
@@ -55,6 +56,11 @@ export interface Trash extends FreeableTrash {
   prepare(reason: TrashRecord['reason'], items: TrashRecord['items'], id?: string): Promise<TrashBatch>
   /** Where an item was, and its inode. */
   find(id: string): { path: string; inode: string }
+  /**
+   * For an undo under way, until it is disposed of: nobody frees or empties the item, nor what was deleted with it. Fails
+   * with `not_found` where the item is on its way out already.
+   */
+  keep(id: string): Disposable
   /** Answers the path that the item has now. `takeRoom` is for the directories that are missing on the way to it. */
   restore(id: string, takeRoom: () => Promise<void>): Promise<string>
   /** Empties what is older than the time that things are kept. */
@@ -90,6 +96,8 @@ export function createTrash(deps: {
   /** What is being freed now is not for `recover`. */
   const freeing = new Set<string>()
   const held = new Set<string>()
+  /** Items that an undo is taking back, which are held too; each resolves when that undo has ended. */
+  const restoring = new Map<string, Promise<void>>()
   const sizes = createTrashMeasure()
 
   const turns = (signal?: AbortSignal) => createTurns(deps.files.share, signal)
@@ -98,6 +106,12 @@ export function createTrash(deps: {
     const found: string[] = []
     for await (const batch of batchNames(trash, turn)) if (isFilled(batch) && isWanted(batch)) found.push(batch)
     return found.sort()
+  }
+
+  /** Of an undo from this batch. One that has the folder open would bring back half of what is being removed. */
+  function endOfUndo(batch: string): Promise<void> | undefined {
+    for (const [id, end] of restoring) if (parseItemId(id)?.batch === batch) return end
+    return undefined
   }
 
   /** From the rename on the items are out of sight, so that nobody can take back half of one. */
@@ -195,6 +209,20 @@ export function createTrash(deps: {
       return { path: item.path, inode: inodeOf(lstatAt(folder, wanted.slot)) }
     },
 
+    keep(id) {
+      if (held.has(id)) throw notInTrash()
+      const { promise, resolve } = Promise.withResolvers<void>()
+      held.add(id)
+      restoring.set(id, promise)
+      return {
+        [Symbol.dispose]() {
+          held.delete(id)
+          restoring.delete(id)
+          resolve()
+        },
+      }
+    },
+
     async restore(id, takeRoom) {
       using trash = open()
       const { wanted, item, folder: opened } = openItem(trash, id)
@@ -222,7 +250,7 @@ export function createTrash(deps: {
       const isOld = (batch: string) => (timeOfId('trs', batch) ?? 0) + deps.keepMs <= deps.now()
       for (const batch of await filledBatches(trash, turn, isOld)) {
         if (turn.due()) await turn.take()
-        if (deletedAt(trash, batch) + deps.keepMs > deps.now()) continue
+        if (endOfUndo(batch) || deletedAt(trash, batch) + deps.keepMs > deps.now()) continue
         await empty(trash, batch, true, signal)
       }
     },
@@ -230,7 +258,10 @@ export function createTrash(deps: {
     async emptyAll() {
       using trash = open()
       let freed = 0
-      for (const batch of (await filledBatches(trash, turns())).reverse()) freed += await empty(trash, batch, false)
+      for (const batch of (await filledBatches(trash, turns())).reverse()) {
+        for (let end = endOfUndo(batch); end; end = endOfUndo(batch)) await end
+        freed += await empty(trash, batch, false)
+      }
       return freed
     },
 
@@ -244,8 +275,8 @@ export function createTrash(deps: {
     },
     async measure(batch) {
       using trash = open()
-      const items = await sizes.measure(trash, batch, turns())
-      return held.size === 0 ? items : items.filter(({ index }) => !held.has(itemId(batch, index)))
+      const measured = await sizes.measure(trash, batch, turns())
+      return held.size === 0 ? measured.items : withoutHeld(measured, (index) => held.has(itemId(batch, index)))
     },
     held,
     async setAside(items, why): Promise<Removal> {
