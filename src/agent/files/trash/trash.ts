@@ -45,6 +45,7 @@ import {
   type TrashRecord,
   writeBatch,
 } from './trash-records.ts'
+import { isUnreadable, readOrRecover } from './unreadable-records.ts'
 
 const EMPTYING = 'emptying-'
 
@@ -87,6 +88,8 @@ export function createTrash(deps: {
   share: () => Disposable
   /** Resolves once it is durable that these items went to make room. Nothing of them is removed before that. */
   recordFreed: (freed: FreedTrash) => Promise<void>
+  /** These items have no record that can be read: they are kept. */
+  onUnreadable: (folder: string) => void
 }): Trash {
   const open = () => openOwnFolder(deps.folderPath)
 
@@ -106,6 +109,18 @@ export function createTrash(deps: {
     const found: string[] = []
     for await (const batch of batchNames(trash, turn)) if (isFilled(batch) && isWanted(batch)) found.push(batch)
     return found.sort()
+  }
+
+  const reported = new Set<string>()
+  /** Whether it was told of, now or before, that the folder holds items whose record cannot be read. */
+  function isKeptUnreadable(trash: Directory, name: string): boolean {
+    const opened = openIfStillThere(trash, name)
+    if (!opened) return false
+    using folder = opened
+    if (!isUnreadable(folder)) return false
+    if (!reported.has(name)) deps.onUnreadable(name)
+    reported.add(name)
+    return true
   }
 
   /** Of an undo from this batch. One that has the folder open would bring back half of what is being removed. */
@@ -251,6 +266,7 @@ export function createTrash(deps: {
       for (const batch of await filledBatches(trash, turn, isOld)) {
         if (turn.due()) await turn.take()
         if (endOfUndo(batch) || deletedAt(trash, batch) + deps.keepMs > deps.now()) continue
+        if (isKeptUnreadable(trash, batch)) continue
         await empty(trash, batch, true, signal)
       }
     },
@@ -297,7 +313,7 @@ export function createTrash(deps: {
       const isLeft = (name: string) => name.startsWith(EMPTYING) || name.startsWith(FREEING)
       for (const name of await Array.fromAsync(namesIn(trash, turns(signal), isLeft))) {
         const isOurs = name.startsWith(EMPTYING) || (!freeing.has(name) && statsIfThere(trash, name))
-        if (!isOurs) continue
+        if (!isOurs || (name.startsWith(FREEING) && isKeptUnreadable(trash, name))) continue
         const emptying = name.startsWith(EMPTYING) ? name : await tellSetAside(trash, name, deps.share())
         await removeEmptying(trash, emptying, { isRelaxed: true, ...(signal ? { signal } : {}) })
       }
@@ -311,7 +327,7 @@ function openItem(trash: Directory, id: string) {
   if (!wanted || !statsIfThere(trash, wanted.batch)) throw notInTrash()
   using held = new DisposableStack()
   const folder = held.use(explained('trash', () => openChild(trash, wanted.batch)))
-  const record = readRecord(folder)
+  const record = readOrRecover(folder, wanted.batch)
   const item = statsIfThere(folder, wanted.slot) && record?.items[wanted.index]
   if (!item) throw notInTrash()
   held.move()
