@@ -1,6 +1,7 @@
 // What the trash has to give when somebody needs room, as somebody sees it who uploads over HTTP: who announces a size
 // gets no more than an answer, and nothing leaves the trash unrecorded.
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { request as httpRequest } from 'node:http'
 import { tmpdir } from 'node:os'
@@ -146,6 +147,26 @@ onBothEngines('room at the cost of the trash', (engine) => {
     assert.deepEqual(await own.trashed(), ['/old'])
     assert.deepEqual(await own.freed(), [])
     assert.equal((await own.usage()).reservedBytes, 0)
+  })
+
+  test('an unpack that is refused, since a file of the archive is there already, frees nothing', async () => {
+    await using service = await startTestService({ engine })
+    const { id } = await service.createServer()
+    const own = filesOf(service, id)
+    assert.equal((await own.write('/mod.jar', 150_000)).status, 201)
+    const root = join(service.dataDir, 'servers', id, 'files')
+    const archive = execFileSync('tar', ['-czf', '-', '-C', root, 'mod.jar'])
+    await service.call('PUT', `/files/${id}/content?path=/pack.tar.gz`, { body: archive })
+    await own.trash('/world.dat', 200_000)
+    const { usedBytes } = await own.usage()
+    await service.call('PATCH', `/servers/${id}`, { body: { limits: { diskBytes: usedBytes + 40_000 } } })
+    const { body: begun } = await service.call('POST', `/files/${id}/unpack`, { body: { path: '/pack.tar.gz' } })
+    const job = await until(async () => {
+      const { body } = await service.call('GET', `/servers/${id}/jobs/${begun.id}`)
+      return body.status !== 'queued' && body.status !== 'running' && body
+    })
+    assert.deepEqual([job.status, job.error?.code], ['failed', 'already_exists'])
+    assert.deepEqual([await own.trashed(), await own.freed()], [['/world.dat'], []])
   })
 
   test('on a server that is over its quota by the record of a deletion, undo brings back what was deleted', async () => {

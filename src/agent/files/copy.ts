@@ -67,6 +67,8 @@ export async function copy(
       share: server.files.share,
       owner: server.files.owner(),
     })
+    signal?.throwIfAborted()
+    server.files.openPlace(splitPath(place.path))[Symbol.dispose]()
     await reservation.clear(written.bytes, written.entries)
     signal?.throwIfAborted()
     const inode = inodeOf(lstatAt(staged.folder, staged.name))

@@ -26,12 +26,17 @@ export async function makeFolder(
   return await server.claims.alone(claimed, async () => {
     const missing = missingOf(server, segments)
     if (missing.length === 0) return (await make(server, segments, missing)).answer
-    await requireRoom(server, missing.length)
+    if (!isBlocked(server, segments)) await requireRoom(server, missing.length)
     return await journaled(server, change, { op: 'folder', missing }, async (durable) => {
       await durable
       return await make(server, segments, missing)
     })
   })
+}
+
+/** By something that is not a directory: refused where they are made. */
+function isBlocked({ files }: ServerFiles, segments: Segments): boolean {
+  return files.reach(segments).stats?.isDirectory() === false
 }
 
 /** Refused before anything is written down; the room is taken when they are made. */

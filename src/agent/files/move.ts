@@ -17,7 +17,8 @@ import { explained, explainedAsync } from './sandbox/errors.ts'
 import { createPathTree } from './sandbox/path-tree.ts'
 import { checkNewName, formatPath, isWithin, parsePath, type Segments } from './sandbox/paths.ts'
 import type { ServerFiles } from './server-files.ts'
-import { prepareReplaced, type RoomForParents, roomForParents } from './space/parents.ts'
+import { NOTHING, sum } from './space/amounts.ts'
+import { prepareReplaced, type RoomForParents, recordsOf, roomForParents } from './space/parents.ts'
 import { slotName, type TrashBatch, type TrashRecord } from './trash/trash-records.ts'
 import { isDeeperThan } from './tree-depth.ts'
 
@@ -47,9 +48,12 @@ export async function move(
         if (turn.due()) await turn.take()
         await check(server, planned, moves, request.overwrite ?? false)
       }
+      const replaced = replacedBy(moves)
+      const records = replaced.length > 0 ? recordsOf(replaced) : NOTHING
       using room = await roomForParents(
         server,
         moves.map(({ to }) => to),
+        async (parents) => (await server.usage.room(sum(parents, records)))[Symbol.dispose](),
       )
       const probed = moves.map(({ from, to, inode }) => ({ from: formatPath(from), to: formatPath(to), inode }))
       return await journaled(server, change, { op: 'moved', moves: probed }, async (durable) => {
@@ -67,8 +71,11 @@ interface Applying {
   durable: Promise<void>
 }
 
+const replacedBy = (moves: readonly Move[]): TrashRecord['items'] =>
+  moves.flatMap(({ to, replaced: old }) => (old ? [{ path: formatPath(to), kind: old.kind }] : []))
+
 async function applyAll(server: ServerFiles, moves: Move[], { held, room, durable }: Applying): Promise<FileEntry[]> {
-  const replaced = moves.flatMap(({ to, replaced: old }) => (old ? [{ path: formatPath(to), kind: old.kind }] : []))
+  const replaced = replacedBy(moves)
   using batch = replaced.length > 0 ? await prepareReplaced(server, replaced) : undefined
   await durable
   const parents = createMadeParents(server)

@@ -20,7 +20,7 @@ import { giveTo, type Owner, permissionsOf } from '../sandbox/ownership.ts'
 import { parsePath, refuseDepth, type Segments } from '../sandbox/paths.ts'
 import { openSandbox, type Place, type Sandbox } from '../sandbox/sandbox.ts'
 import type { ServerFiles } from '../server-files.ts'
-import { BLOCK_BYTES, spaceOf } from '../space/amounts.ts'
+import { type Amount, BLOCK_BYTES, spaceOf } from '../space/amounts.ts'
 import type { Reservation } from '../space/reservation.ts'
 import { receiveBytes, spaceFrom } from '../uploads/receive.ts'
 import { type ArchiveEntry, invalidArchive } from './entry.ts'
@@ -78,10 +78,10 @@ export async function unpack(
     }
     await syncs.drain()
   })
-  await reservation.clear(budget.space(), budget.made())
   signal.throwIfAborted()
+  const clear = (beside: Amount) => reservation.clear(budget.space(), budget.made(), beside)
   await explainedAsync(work.directory, () =>
-    merge(server, tree, target, { overwrite: work.overwrite ?? false, signal }),
+    merge(server, tree, target, { overwrite: work.overwrite ?? false, signal, clear }),
   )
   reservation.commit()
   return describePath(server.files, work.directory)
