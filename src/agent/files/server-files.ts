@@ -88,6 +88,7 @@ export function createServerFiles(deps: ServerFilesDeps, serverId: string): Serv
     trash,
     disk: deps.diskOf(serverId, folders.files),
     now: deps.now,
+    onUnexpected: (error) => deps.onUnexpected(error, serverId),
   })
   return {
     serverId,

@@ -30,6 +30,8 @@ export interface TrashedItem {
   /** What the disk gains when it goes: no bytes for a file that has another name elsewhere. */
   bytes: number
   entries: number
+  /** Of that, what the batch itself takes, which goes with the last of its items. */
+  own?: Amount
 }
 
 /** One line of the activity. */
@@ -49,6 +51,8 @@ export interface FreeableTrash {
   batches(): Promise<string[]>
   /** Without what is held. */
   measure(batch: string): Promise<readonly TrashedItem[]>
+  /** Whether what the batches take without their items is more than this. */
+  hasRecordsBeyond(bytes: number): Promise<boolean>
   /** Ids of items that somebody has planned to set aside, or is taking back. */
   readonly held: Set<string>
   /**
@@ -106,16 +110,31 @@ export async function planFreeingUpTo(
   let [bytesLeft, entriesLeft] = [bytes, entries]
   for (const batch of [...owners.keys()].sort()) {
     const trash = owners.get(batch) as FreeableTrash
+    const items = plan.get(trash) ?? []
+    /** Of this batch: what takes nothing that is wanted goes only where the batch itself has to go. */
+    const passedOver: TrashedItem[] = []
+    let isKept = false
     for (const item of await trash.measure(batch).catch(ignoreLeaving)) {
       if (turn.due()) await turn.take()
       if (bytesLeft <= 0 && entriesLeft <= 0) return { plan, isEnough: true }
-      const helps = (bytesLeft > 0 && item.bytes > 0) || (entriesLeft > 0 && item.entries > 0)
-      if (!helps || !(await mayFree(item))) continue
-      const items = plan.get(trash)
-      if (items) items.push(item)
-      else plan.set(trash, [item])
-      bytesLeft -= item.bytes
-      entriesLeft -= item.entries
+      const mayGo = await mayFree(item)
+      isKept ||= !mayGo
+      const { own = NOTHING } = item
+      const alone = sum(item, minus(own))
+      const isEnoughAlone = bytesLeft <= alone.bytes && entriesLeft <= alone.entries
+      const takesBatch = item.own !== undefined && !isKept && !isEnoughAlone
+      const gain = takesBatch ? passedOver.reduce<Amount>(sum, item) : alone
+      const helps = (bytesLeft > 0 && gain.bytes > 0) || (entriesLeft > 0 && gain.entries > 0)
+      if (!mayGo) continue
+      if (!helps) {
+        passedOver.push(item)
+        continue
+      }
+      if (takesBatch) for (const other of passedOver) items.push(other)
+      items.push(item)
+      plan.set(trash, items)
+      bytesLeft -= gain.bytes
+      entriesLeft -= gain.entries
     }
   }
   return { plan, isEnough: bytesLeft <= 0 && entriesLeft <= 0 }
@@ -129,46 +148,38 @@ export function ignoreLeaving(error: unknown): [] {
 
 /** What the batches of one trash hold. Asked for often by whoever is refused often, so it is not counted anew each time. */
 export function createTrashMeasure() {
-  const known = new Map<string, MeasuredBatch>()
+  const known = new Map<string, readonly TrashedItem[]>()
   let count = 0
   let forgotten = 0
   return {
     forget(batch: string): void {
       forgotten++
-      count -= known.get(batch)?.items.length ?? 0
+      count -= known.get(batch)?.length ?? 0
       known.delete(batch)
     },
-    async measure(trash: Directory, batch: string, turn: Turns): Promise<MeasuredBatch> {
+    async measure(trash: Directory, batch: string, turn: Turns): Promise<readonly TrashedItem[]> {
       const found = known.get(batch)
       if (found) return found
       const before = forgotten
-      const { isFinal, ...measured } = await measureBatch(trash, batch, turn)
+      const { items, isFinal } = await measureBatch(trash, batch, turn)
       // Something may have left it while it was measured.
-      if (!isFinal || forgotten !== before) return measured
-      if (count + measured.items.length > MEASURED_MAX) {
+      if (!isFinal || forgotten !== before) return items
+      if (count + items.length > MEASURED_MAX) {
         known.clear()
         count = 0
       }
-      known.set(batch, measured)
-      count += measured.items.length
-      return measured
+      known.set(batch, items)
+      count += items.length
+      return items
     },
   }
 }
 
-export interface MeasuredBatch {
-  /** The last of them counts with the batch itself, which goes with it. */
-  items: readonly TrashedItem[]
-  /** Without its items. */
-  own: Amount
-}
-
 /** While an item of it stays, so does the batch itself. */
-export function withoutHeld({ items, own }: MeasuredBatch, isHeld: (index: number) => boolean): TrashedItem[] {
+export function withoutHeld(items: readonly TrashedItem[], isHeld: (index: number) => boolean): TrashedItem[] {
   const free = items.filter(({ index }) => !isHeld(index))
-  const last = items.at(-1)
-  if (!last || free.length === items.length || free.at(-1) !== last) return free
-  return [...free.slice(0, -1), { ...last, ...sum(last, minus(own)) }]
+  if (free.length === items.length) return free
+  return free.map(({ own = NOTHING, ...item }) => ({ ...item, ...sum(item, minus(own)) }))
 }
 
 /** Not final where a file has another name: it may lose that one, and take space here alone. */
@@ -176,9 +187,9 @@ async function measureBatch(
   trash: Directory,
   batch: string,
   turn: Turns,
-): Promise<MeasuredBatch & { isFinal: boolean }> {
+): Promise<{ items: TrashedItem[]; isFinal: boolean }> {
   const opened = openIfStillThere(trash, batch)
-  if (!opened) return { items: [], own: NOTHING, isFinal: false }
+  if (!opened) return { items: [], isFinal: false }
   using folder = opened
   const record = readRecord(folder)
   const items: TrashedItem[] = []
@@ -190,8 +201,8 @@ async function measureBatch(
   }
   const own = sizeOfBatch(folder)
   const last = items.at(-1)
-  if (last) Object.assign(last, sum(last, own))
-  return { items, own, isFinal }
+  if (last) Object.assign(last, sum(last, own), { own })
+  return { items, isFinal }
 }
 
 async function measureItem(folder: Directory, slot: string, turn: Turns): Promise<Amount & { isFinal: boolean }> {

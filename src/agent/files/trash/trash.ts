@@ -292,7 +292,19 @@ export function createTrash(deps: {
     async measure(batch) {
       using trash = open()
       const measured = await sizes.measure(trash, batch, turns())
-      return held.size === 0 ? measured.items : withoutHeld(measured, (index) => held.has(itemId(batch, index)))
+      return held.size === 0 ? measured : withoutHeld(measured, (index) => held.has(itemId(batch, index)))
+    },
+    async hasRecordsBeyond(bytes) {
+      using trash = open()
+      let total = 0
+      for await (const batch of batchNames(trash, turns())) {
+        const opened = openIfStillThere(trash, batch)
+        if (!opened) continue
+        using folder = opened
+        total += sizeOfBatch(folder).bytes
+        if (total > bytes) return true
+      }
+      return false
     },
     held,
     async setAside(items, why): Promise<Removal> {
