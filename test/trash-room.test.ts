@@ -1,7 +1,8 @@
 // What the trash has to give when somebody needs room, as somebody sees it who uploads over HTTP: who announces a size
 // gets no more than an answer, and nothing leaves the trash unrecorded.
 import assert from 'node:assert/strict'
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { request as httpRequest } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -147,6 +148,67 @@ onBothEngines('room at the cost of the trash', (engine) => {
     assert.deepEqual(await own.freed(), [])
     assert.equal((await own.usage()).reservedBytes, 0)
   })
+
+  test('an unpack that is refused, since a file of the archive is there already, frees nothing', async () => {
+    await using service = await startTestService({ engine })
+    const { id } = await service.createServer()
+    const own = filesOf(service, id)
+    assert.equal((await own.write('/mod.jar', 150_000)).status, 201)
+    const root = join(service.dataDir, 'servers', id, 'files')
+    const archive = execFileSync('tar', ['-czf', '-', '-C', root, 'mod.jar'])
+    await service.call('PUT', `/files/${id}/content?path=/pack.tar.gz`, { body: archive })
+    await own.trash('/world.dat', 200_000)
+    const { usedBytes } = await own.usage()
+    await service.call('PATCH', `/servers/${id}`, { body: { limits: { diskBytes: usedBytes + 40_000 } } })
+    const { body: begun } = await service.call('POST', `/files/${id}/unpack`, { body: { path: '/pack.tar.gz' } })
+    const job = await until(async () => {
+      const { body } = await service.call('GET', `/servers/${id}/jobs/${begun.id}`)
+      return body.status !== 'queued' && body.status !== 'running' && body
+    })
+    assert.deepEqual([job.status, job.error?.code], ['failed', 'already_exists'])
+    assert.deepEqual([await own.trashed(), await own.freed()], [['/world.dat'], []])
+  })
+
+  test('on a server that is over its quota by the record of a deletion, undo brings back what was deleted', async () => {
+    await using service = await startTestService({ engine })
+    const { id } = await service.createServer({ limits: { diskBytes: MIB } })
+    const own = filesOf(service, id)
+    assert.equal((await own.write('/world.dat', 500_000)).status, 201)
+    assert.equal((await own.write('/mods.jar', 540_000)).status, 201)
+    await service.call('DELETE', `/files/${id}`, { body: { files: ['world.dat'] } })
+    const { usedBytes, quotaBytes } = await own.usage()
+    assert.ok(usedBytes > quotaBytes, `${usedBytes}`)
+    const { body: trash } = await service.call('GET', `/files/${id}/trash`)
+    const undone = await service.call('POST', `/files/${id}/trash/${trash.data[0].id}/restore`)
+    assert.deepEqual([undone.status, undone.body.path], [200, '/world.dat'], JSON.stringify(undone.body))
+    const restored = readFileSync(join(service.dataDir, 'servers', id, 'files/world.dat'))
+    assert.deepEqual(restored, Buffer.alloc(500_000, 1))
+    assert.deepEqual(await own.freed(), [])
+  })
+
+  for (const isEmpty of [false, true])
+    test(`over its quota, with ${isEmpty ? 'nothing' : 'something'} in the trash, what needs no room works and frees nothing`, async () => {
+      await using service = await startTestService({ engine })
+      const { id } = await service.createServer()
+      const own = filesOf(service, id)
+      await service.call('POST', `/files/${id}/folder`, { body: { name: 'mods' } })
+      assert.equal((await own.write('/keep.bin', 400_000)).status, 201)
+      if (!isEmpty) await own.trash('/precious.dat', 200_000)
+      const { usedBytes } = await own.usage()
+      await service.call('PATCH', `/servers/${id}`, { body: { limits: { diskBytes: usedBytes - 4096 } } })
+      const moves = [{ from: '/keep.bin', to: '/mods/kept.bin' }]
+      const replies = [
+        await service.call('POST', `/files/${id}/move`, { body: { moves } }),
+        await service.call('POST', `/files/${id}/folder`, { body: { name: 'mods' } }),
+      ]
+      assert.deepEqual(
+        replies.map(({ status }) => status),
+        [200, 200],
+        JSON.stringify(replies),
+      )
+      assert.deepEqual(await own.trashed(), isEmpty ? [] : ['/precious.dat'])
+      assert.deepEqual(await own.freed(), [])
+    })
 
   test('To meet its quota a server frees only its own trash', async () => {
     await using service = await startTestService({ engine })

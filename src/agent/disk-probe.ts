@@ -48,7 +48,7 @@ async function probeFolder(folder: string, probed: Set<number>): Promise<void> {
   const probe = join(folder, `.probe-${randomBytes(8).toString('hex')}`)
   const file = await open(probe, 'wx', 0o600)
   try {
-    await file.write(Buffer.alloc(PROBE_BYTES))
+    await file.writeFile(Buffer.alloc(PROBE_BYTES))
     await file.sync()
   } finally {
     await file.close()

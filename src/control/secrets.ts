@@ -1,10 +1,11 @@
 // The instance's secret, and a separate key derived from it for each purpose.
 import { hkdfSync, randomBytes } from 'node:crypto'
-import { fsyncSync, linkSync, readFileSync, unlinkSync, writeSync } from 'node:fs'
+import { fsyncSync, linkSync, readFileSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { openDescriptor } from '../kit/files/descriptor.ts'
 import { syncFolder } from '../kit/files/durable-record.ts'
 import { hasCode } from '../kit/files/errno.ts'
+import { writeFully } from '../kit/files/write-fully.ts'
 import { StartFault } from '../kit/start-fault.ts'
 
 const BYTES = 32
@@ -31,7 +32,7 @@ export function loadSecret(dataDir: string, configured: Buffer | null, isDatabas
 
 function writeSecret(path: string): void {
   using file = openDescriptor(path, 'w', 0o600)
-  writeSync(file.fd, `${randomBytes(BYTES).toString('hex')}\n`)
+  writeFully(file.fd, Buffer.from(`${randomBytes(BYTES).toString('hex')}\n`))
   fsyncSync(file.fd)
 }
 

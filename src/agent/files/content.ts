@@ -24,8 +24,8 @@ import { giveTo, takeAfter } from './sandbox/ownership.ts'
 import { checkNewName, formatPath, parsePath, type Segments } from './sandbox/paths.ts'
 import type { Place } from './sandbox/sandbox.ts'
 import type { ServerFiles } from './server-files.ts'
-import { spaceOf } from './space/amounts.ts'
-import { prepareReplaced, type RoomForParents, roomForParents } from './space/parents.ts'
+import { type Amount, NOTHING, spaceOf, sum } from './space/amounts.ts'
+import { prepareReplaced, type RoomForParents, recordsOf, roomForParents } from './space/parents.ts'
 import { countingGrowth, type Room } from './space/usage.ts'
 import type { TrashBatch } from './trash/trash-records.ts'
 import { receiveBytes, spaceFrom } from './uploads/receive.ts'
@@ -96,20 +96,30 @@ export async function writeContent(
     using file = createFileAt(staged.folder, staged.name)
     const bytes = await receiveBytes(file, source, spaceFrom(reservation), options)
     options.signal?.throwIfAborted()
-    await reservation.clear(spaceOf(bytes), 1)
-    const place = async (ready?: Promise<unknown>): Promise<Placed> => {
+    const clear = (beside: Amount) => reservation.clear(spaceOf(bytes), 1, beside)
+    const place = async (room: RoomForParents, ready?: Promise<unknown>): Promise<Placed> => {
       options.signal?.throwIfAborted()
       const source = { folder: staged.folder, name: staged.name }
-      const placed = await placeFile(server, segments, source, { ...options, ready })
+      const placed = await placeWithRoom(server, segments, source, { ...options, ready }, room)
       reservation.commit()
       return placed
     }
+    const withRoom = async (work: (room: RoomForParents) => Promise<Placed>): Promise<Placed> => {
+      using _held = server.lock.share()
+      using room = await roomToPlace(server, segments, { ...options, clear })
+      return await work(room)
+    }
     const { change, workId } = options
-    if (change)
-      return await placeJournaled(server, change, { path: formatPath(segments), sizeBytes: bytes }, file, place)
+    if (change) {
+      const written = { path: formatPath(segments), sizeBytes: bytes }
+      return await server.claims.alone(
+        () => [written.path],
+        () => withRoom((room) => placeJournaled(server, change, written, file, (ready) => place(room, ready))),
+      )
+    }
     await fsyncFile(file)
     if (workId) await server.placements.note(workId, path, etagOf(lstatAt(staged.folder, staged.name)))
-    return await place()
+    return await withRoom(place)
   })
 }
 
@@ -122,16 +132,12 @@ function placeJournaled(
   place: (ready: Promise<unknown>) => Promise<Placed>,
 ): Promise<Placed> {
   const probe = { op: 'written', file: { ...written, inode: inodeOf(file.stats) } } as const
-  return server.claims.alone(
-    () => [written.path],
-    () =>
-      journaled(server, change, probe, async (durable) => {
-        const ready = Promise.all([fsyncFile(file), durable])
-        // Whoever places the file hears of a failure, unless it is refused before that.
-        ready.catch(() => {})
-        return { answer: await place(ready), properties: written }
-      }),
-  )
+  return journaled(server, change, probe, async (durable) => {
+    const ready = Promise.all([fsyncFile(file), durable])
+    // Whoever places the file hears of a failure, unless it is refused before that.
+    ready.catch(() => {})
+    return { answer: await place(ready), properties: written }
+  })
 }
 
 /**
@@ -166,16 +172,27 @@ function checkReplaced(stats: BigIntStats | undefined, segments: Segments, optio
 
 const taken = (path: string) => fail('precondition_failed', `${path} is there already.`)
 
+interface RoomOptions extends Omit<PlaceOptions, 'ready' | 'records'> {
+  /** Makes room for the file, and for `beside`, which comes with it. */
+  clear: (beside: Amount) => Promise<void>
+}
+
 /** Puts a finished file in its place. What was there goes to the trash. */
 export async function placeFile(
   server: ServerFiles,
   segments: Segments,
   source: Source,
-  options: Omit<PlaceOptions, 'records'>,
+  options: RoomOptions,
 ): Promise<Placed> {
   using _held = server.lock.share()
-  using room = await roomForParents(server, [segments])
+  using room = await roomToPlace(server, segments, options)
   return await placeWithRoom(server, segments, source, options, room)
+}
+
+/** For whoever holds the lock. What can be refused by now is refused before any room is made for it. */
+async function roomToPlace(server: ServerFiles, segments: Segments, options: RoomOptions): Promise<RoomForParents> {
+  const records = checkTarget(server, segments, options) ? recordsOf([{ path: formatPath(segments) }]) : NOTHING
+  return await roomForParents(server, [segments], (parents) => options.clear(sum(parents, records)))
 }
 
 interface PlaceOptions extends Pick<WriteOptions, 'ifMatch' | 'ifNoneMatch' | 'overwrite'> {

@@ -71,6 +71,8 @@ export async function copy(
         reservation.written(bytes)
       },
     })
+    signal?.throwIfAborted()
+    server.files.openPlace(splitPath(place.path))[Symbol.dispose]()
     await reservation.clear(written.bytes, written.entries)
     signal?.throwIfAborted()
     const inode = inodeOf(lstatAt(staged.folder, staged.name))

@@ -26,7 +26,7 @@ export async function makeFolder(
   return await server.claims.alone(claimed, async () => {
     const missing = missingOf(server, segments)
     if (missing.length === 0) return (await make(server, segments, missing)).answer
-    await requireRoom(server, missing.length)
+    if (!isBlocked(server, segments)) await requireRoom(server, missing.length)
     return await journaled(server, change, { op: 'folder', missing }, async (durable) => {
       await durable
       return await make(server, segments, missing)
@@ -40,6 +40,11 @@ function parse(request: { path: string; name: string }): Segments {
   const name = faults.check('/name', () => checkNewName(request.name)) ?? ''
   faults.refuse()
   return parseEntry(parent, name)
+}
+
+/** By something that is not a directory: refused where they are made. */
+function isBlocked({ files }: ServerFiles, segments: Segments): boolean {
+  return files.reach(segments).stats?.isDirectory() === false
 }
 
 /** Refused before anything is written down; the room is taken when they are made. */

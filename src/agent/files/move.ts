@@ -1,5 +1,6 @@
 // Moving and renaming, one thing or many: every move is checked, and all have room for missing directories, before any
 // is made; if one fails anyway, those before it are undone, with the directories made for them.
+import type { BigIntStats } from 'node:fs'
 import type { FileEntry } from '../../contract/agent/agent-files.ts'
 import { fail, isFailure } from '../../contract/errors.ts'
 import { MAX_DEPTH } from '../../contract/fixed-limits.ts'
@@ -18,7 +19,8 @@ import { explained, explainedAsync } from './sandbox/errors.ts'
 import { createPathTree } from './sandbox/path-tree.ts'
 import { checkNewName, formatPath, isWithin, parsePath, type Segments } from './sandbox/paths.ts'
 import type { ServerFiles } from './server-files.ts'
-import { prepareReplaced, type RoomForParents, roomForParents } from './space/parents.ts'
+import { NOTHING, sum } from './space/amounts.ts'
+import { prepareReplaced, type RoomForParents, recordsOf, roomForParents } from './space/parents.ts'
 import { slotName, type TrashBatch, type TrashRecord } from './trash/trash-records.ts'
 import { isDeeperThan } from './tree-depth.ts'
 
@@ -49,9 +51,12 @@ export async function move(
     () => claimed,
     async () => {
       await checkAll(server, moves, request.overwrite ?? false, turn)
+      const replaced = replacedBy(moves)
+      const records = replaced.length > 0 ? recordsOf(replaced) : NOTHING
       using room = await roomForParents(
         server,
         moves.map(({ to }) => to),
+        async (parents) => (await server.usage.room(sum(parents, records)))[Symbol.dispose](),
       )
       const probed = moves.map(({ from, to, inode, isSameFile }) => ({
         from: formatPath(from),
@@ -74,8 +79,11 @@ interface Applying {
   durable: Promise<void>
 }
 
+const replacedBy = (moves: readonly Move[]): TrashRecord['items'] =>
+  moves.flatMap(({ to, replaced: old }) => (old ? [{ path: formatPath(to), kind: old.kind }] : []))
+
 async function applyAll(server: ServerFiles, moves: Move[], { held, room, durable }: Applying): Promise<FileEntry[]> {
-  const replaced = moves.flatMap(({ to, replaced: old }) => (old ? [{ path: formatPath(to), kind: old.kind }] : []))
+  const replaced = replacedBy(moves)
   using batch = replaced.length > 0 ? await prepareReplaced(server, replaced) : undefined
   await durable
   const parents = createMadeParents(server)
@@ -159,10 +167,15 @@ async function check(server: ServerFiles, planned: Move, all: Move[], overwrite:
   if (!stats) throw fail('not_found', `There is no ${JSON.stringify(source.path)}.`)
   planned.inode = inodeOf(stats)
   planned.goesDown = stats.isDirectory() && planned.to.length > planned.from.length
-  await aboutFieldAsync(`${planned.field}/to`, () => checkTarget(server, planned, all, overwrite))
+  await aboutFieldAsync(`${planned.field}/to`, () => checkTarget(server, planned, all, { overwrite, stats }))
 }
 
-async function checkTarget(server: ServerFiles, planned: Move, all: Move[], overwrite: boolean): Promise<void> {
+async function checkTarget(
+  server: ServerFiles,
+  planned: Move,
+  all: Move[],
+  { overwrite, stats }: { overwrite: boolean; stats: BigIntStats },
+): Promise<void> {
   if (planned.goesDown) await refuseTooDeep(server, planned.from, planned.to)
   const there = server.files.lstatIfThere(planned.to)
   if (!there) {

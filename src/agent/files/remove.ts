@@ -10,7 +10,8 @@ import { type Directory, fsyncDirectory, renameAt } from './sandbox/directory.ts
 import { explain } from './sandbox/errors.ts'
 import { formatPath, outermostBy, type Segments } from './sandbox/paths.ts'
 import type { ServerFiles } from './server-files.ts'
-import { slotName, type TrashRecord } from './trash/trash-records.ts'
+import { type Amount, NOTHING } from './space/amounts.ts'
+import { sizeOfBatch, slotName, type TrashRecord } from './trash/trash-records.ts'
 
 /** One request may name things in a thousand directories: no more descriptors than this for it. */
 const PARENTS_AT_ONCE = 32
@@ -47,22 +48,28 @@ async function removeEntries(
   if (doomed.length === 0) return answer(new Set())
   const batch = newId('trs')
   const items = doomed.map(({ entry }) => entry)
-  return await journaled(server, change, { op: 'deleted', root, batch, items }, async (durable) => {
-    const done = answer(await moveToTrash(server, doomed, batch, durable))
+  let record = NOTHING
+  const deleted = await journaled(server, change, { op: 'deleted', root, batch, items }, async (durable) => {
+    const { gone, recordSize } = await moveToTrash(server, doomed, batch, durable)
+    record = recordSize
+    const done = answer(gone)
     return { answer: done, properties: done.deleted.length > 0 ? deleteProperties(root, done.deleted) : null }
   })
+  await server.usage.offset(record, async (item) => item.batch !== batch)
+  return deleted
 }
 
-/** Answers the entries that turned out to be gone when their turn came. */
+/** Answers also the entries that turned out to be gone when their turn came. */
 async function moveToTrash(
   server: ServerFiles,
   doomed: Doomed[],
   batchId: string,
   durable: Promise<void>,
-): Promise<Set<string>> {
+): Promise<{ gone: Set<string>; recordSize: Amount }> {
   const items = doomed.map(({ segments, kind }) => ({ path: formatPath(segments), kind }))
   using batch = await server.trash.prepare('deleted', items, batchId)
   await durable
+  const recordSize = sizeOfBatch(batch.folder)
   const gone = new Set<string>()
   const parents = new Map<string, Directory>()
   try {
@@ -77,7 +84,7 @@ async function moveToTrash(
   } finally {
     close(parents)
   }
-  return gone
+  return { gone, recordSize }
 }
 
 async function syncAndClose(parents: Map<string, Directory>): Promise<void> {

@@ -75,6 +75,11 @@ export function createServerFiles(deps: ServerFilesDeps, serverId: string): Serv
     isHeld: gate.holds,
     share: lock.shareTrash,
     recordFreed: (freed) => deps.recordFreed(serverId, freed),
+    onUnreadable: (name) =>
+      deps.onUnexpected(
+        new Error(`The record of ${join(folders.trash, name)} cannot be read: its items are kept.`),
+        serverId,
+      ),
   })
   const usage: Usage = createUsage({
     serverId,
@@ -83,6 +88,7 @@ export function createServerFiles(deps: ServerFilesDeps, serverId: string): Serv
     trash,
     disk: deps.diskOf(serverId, folders.files),
     now: deps.now,
+    onUnexpected: (error) => deps.onUnexpected(error, serverId),
   })
   return {
     serverId,

@@ -1,9 +1,9 @@
 // Whatever a step of a restore finds in its way is newer than the plan: somebody has written it since. It goes to its
 // own batch of the trash, which is made durable and noted beside the journal before anything moves. Each direction
 // brings back what the other has moved away, if its place is free, so that both can be chosen repeatedly.
-import { writeSync } from 'node:fs'
 import { isFailure } from '../../../contract/errors.ts'
 import { hasCode } from '../../../kit/files/errno.ts'
+import { writeFully } from '../../../kit/files/write-fully.ts'
 import { kindOf } from '../../files/reading/entries.ts'
 import {
   createFileAt,
@@ -104,7 +104,7 @@ async function note(staging: Directory, item: NewerItem): Promise<void> {
   const isNew = statsIfThere(staging, NEWER_FILE) === undefined
   using file = isNew ? createFileAt(staging, NEWER_FILE, 0o600) : openForUpdateAt(staging, NEWER_FILE)
   // A line that was cut short before ends here.
-  writeSync(file.fd, `\n${JSON.stringify(item)}\n`, Number(file.stats.size))
+  writeFully(file.fd, Buffer.from(`\n${JSON.stringify(item)}\n`), Number(file.stats.size))
   await fsyncFile(file)
   if (isNew) await fsyncDirectory(staging)
 }

@@ -1,10 +1,11 @@
 // The swap of a restore, written down before it begins. Everything before the journal is committed touches only staging;
 // everything after it can be repeated, forward or back, from any point at which an earlier run ended.
 import { createHash, type Hash } from 'node:crypto'
-import { constants, readFileSync, readSync, writeSync } from 'node:fs'
+import { constants, readFileSync, readSync } from 'node:fs'
 import { isFailure } from '../../../contract/errors.ts'
 import { openDescriptor } from '../../../kit/files/descriptor.ts'
 import { hasCode } from '../../../kit/files/errno.ts'
+import { writeFully } from '../../../kit/files/write-fully.ts'
 import {
   addressOf,
   createFileAt,
@@ -82,7 +83,7 @@ export function createJournal(staging: Directory): JournalWriter {
     const bytes = Buffer.from(to.text)
     to.text = ''
     to.hash.update(bytes)
-    writeWhole(to.file, bytes)
+    writeFully(to.file.fd, bytes)
   }
 
   return {
@@ -93,14 +94,14 @@ export function createJournal(staging: Directory): JournalWriter {
     async commit(head, made) {
       using madeFile = createFileAt(staging, MADE, 0o600)
       const bytes = Buffer.from(made.buffer, made.byteOffset, made.byteLength)
-      writeWhole(madeFile, bytes)
+      writeFully(madeFile.fd, bytes)
       const digests: RestoreHead['digests'] = { [MADE_DIGEST]: digestOf(createSectionHash().update(bytes)) }
       for (const section of SECTIONS) {
         flush(section)
         digests[section] = digestOf(sections[section].hash)
       }
       using headFile = createFileAt(staging, 'head.new', 0o600)
-      writeWhole(headFile, Buffer.from(formatHead({ version: 3, ...head, digests })))
+      writeFully(headFile.fd, Buffer.from(formatHead({ version: 3, ...head, digests })))
       await syncTogether([madeFile, headFile, ...SECTIONS.map((section) => sections[section].file)], staging)
       renameAt(staging, 'head.new', staging, COMMITTED)
       await fsyncDirectory(staging)
@@ -117,10 +118,6 @@ async function syncTogether(files: OpenFile[], directory: Directory): Promise<vo
   const ends = await Promise.allSettled([...files.map(fsyncFile), fsyncDirectory(directory)])
   const failed = ends.find((end) => end.status === 'rejected')
   if (failed) throw failed.reason
-}
-
-function writeWhole(file: OpenFile, bytes: Uint8Array): void {
-  for (let done = 0; done < bytes.length; ) done += writeSync(file.fd, bytes, done)
 }
 
 const createSectionHash = () => createHash('blake2b512')

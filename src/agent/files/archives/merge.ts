@@ -21,7 +21,8 @@ import { nameFromLatin1 } from '../sandbox/names.ts'
 import { childPath, type Segments, splitPath } from '../sandbox/paths.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
 import type { ServerFiles } from '../server-files.ts'
-import { prepareReplaced, roomForParents } from '../space/parents.ts'
+import { type Amount, NOTHING, sum } from '../space/amounts.ts'
+import { prepareReplaced, recordsOf, roomForParents } from '../space/parents.ts'
 
 /** What they replace is one batch of the trash. */
 const GROUP_MOVES = 1024
@@ -46,13 +47,20 @@ interface MergeOptions {
   overwrite: boolean
   /** Not looked at any more once the first thing has moved: half of an archive is no answer. */
   signal: AbortSignal
+  /** Makes room for the tree, and what comes with it, once nothing refuses it any more. */
+  clear?: (beside: Amount) => Promise<void>
   /** Called when everything was checked, before the first thing moves. Answers the tree, which may have moved by then. */
   begin?: () => Promise<Sandbox>
 }
 
 export async function merge(server: ServerFiles, staged: Sandbox, target: Segments, options: MergeOptions) {
   using _held = server.lock.share()
-  using _room = await roomForParents(server, [[...target, '']])
+  const records = await recordsBesides(server, staged, target, options)
+  using _room = await roomForParents(server, [[...target, '']], async (parents) => {
+    options.signal.throwIfAborted()
+    await options.clear?.(sum(parents, records))
+  })
+  options.signal.throwIfAborted()
   using into = server.files.mkdirs(target)
   const isSmall = await checkAll(server, staged, into, options)
   options.signal.throwIfAborted()
@@ -64,12 +72,36 @@ export async function merge(server: ServerFiles, staged: Sandbox, target: Segmen
   server.usage.touch()
 }
 
+/** Refuses what will be refused, and answers what the records take of what is replaced, before any room is made. */
+async function recordsBesides(
+  server: ServerFiles,
+  tree: Sandbox,
+  target: Segments,
+  options: MergeOptions,
+): Promise<Amount> {
+  const { depth, stats } = server.files.reach(target)
+  // What is in the way is refused here.
+  if (stats?.isDirectory() === false) server.files.mkdirs(target)[Symbol.dispose]()
+  if (depth < target.length) return NOTHING
+  using into = server.files.openDirectory(target)
+  let records = NOTHING
+  let [moves, group] = [0, [] as { path: string }[]]
+  await checkAll(server, tree, into, options, ({ replaced }) => {
+    if (replaced) group.push(replaced)
+    if (++moves % GROUP_MOVES > 0 || group.length === 0) return
+    records = sum(records, recordsOf(group))
+    group = []
+  })
+  return group.length > 0 ? sum(records, recordsOf(group)) : records
+}
+
 /** Answers whether all of it can be moved in one turn, replacing nothing. */
 async function checkAll(
   { files }: ServerFiles,
   tree: Sandbox,
   into: Directory,
   { overwrite, signal }: MergeOptions,
+  onStep?: (step: Step) => void,
 ): Promise<boolean> {
   using from = tree.openDirectory([])
   const turn = createTurns(files.share, signal)
@@ -79,6 +111,7 @@ async function checkAll(
     if (turn.due()) await turn.take()
     names += step === LOOKED_AT ? 1 : depth + step.path.length
     if (step !== LOOKED_AT && step.replaced && !overwrite) throw alreadyThere(step.replaced.path)
+    if (step !== LOOKED_AT) onStep?.(step)
   }
   return !overwrite && names <= NAMES_A_TURN
 }

@@ -1,8 +1,9 @@
 // An unpacked tree on its way into place. Before its first item moves, it gets the name of its work in staging, with a note
 // of where it goes: whatever ends the process then, the next start moves the rest. What has moved is gone from the tree.
-import { readdirSync, readFileSync, writeSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import type { FileEntry } from '../../../contract/agent/agent-files.ts'
 import { fail, isFailure } from '../../../contract/errors.ts'
+import { writeFully } from '../../../kit/files/write-fully.ts'
 import { isWorkId } from '../changes/placements.ts'
 import { describePath } from '../reading/entries.ts'
 import {
@@ -59,7 +60,7 @@ export async function place(
   server: ServerFiles,
   staged: Staged,
   placing: Placing,
-  signal: AbortSignal,
+  { signal, clear }: Required<Pick<Moving, 'signal' | 'clear'>>,
 ): Promise<FileEntry> {
   const begin = async () => {
     await writeNote(staged, placing)
@@ -72,6 +73,7 @@ export async function place(
     return await moveIn(server, staged.folder, placing, {
       tree,
       signal,
+      clear,
       ...(isWorkId(placing.workId) ? { begin } : {}),
     })
   } finally {
@@ -89,8 +91,8 @@ export async function placeRest(server: ServerFiles, staged: Staged, workId: str
   const { bytes, entries } = await measureBeneath(tree.rootPath, new Set())
   using reservation = server.usage.hold(bytes)
   try {
-    await reservation.clear(bytes, entries)
-    const entry = await moveIn(server, staged.folder, placing, { tree, signal: NEVER })
+    const clear = (beside: Amount) => reservation.clear(bytes, entries, beside)
+    const entry = await moveIn(server, staged.folder, placing, { tree, signal: NEVER, clear })
     reservation.commit()
     return entry
   } finally {
@@ -121,6 +123,8 @@ export async function placeAllRests(server: ServerFiles, now: number): Promise<v
 interface Moving {
   tree: Sandbox
   signal: AbortSignal
+  /** Makes room for the tree, and for `beside`, once nothing refuses it any more. */
+  clear?: (beside: Amount) => Promise<void>
   /** Called when everything was checked; answers the tree under the name that it has from then on. */
   begin?: () => Promise<Sandbox>
 }
@@ -161,8 +165,7 @@ async function countMoved(
 async function writeNote(staged: Staged, placing: Placing): Promise<void> {
   using folder = openChild(staged.folder, staged.name)
   using file = createFileAt(folder, NOTE, 0o600)
-  const bytes = Buffer.from(JSON.stringify(placing))
-  for (let done = 0; done < bytes.length; ) done += writeSync(file.fd, bytes, done)
+  writeFully(file.fd, Buffer.from(JSON.stringify(placing)))
   await Promise.all([fsyncFile(file), fsyncDirectory(folder)])
 }
 

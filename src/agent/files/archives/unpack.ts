@@ -19,7 +19,7 @@ import { giveTo, type Owner, permissionsOf } from '../sandbox/ownership.ts'
 import { parsePath, refuseDepth, type Segments } from '../sandbox/paths.ts'
 import type { Place, Sandbox } from '../sandbox/sandbox.ts'
 import type { ServerFiles } from '../server-files.ts'
-import { BLOCK_BYTES, spaceOf } from '../space/amounts.ts'
+import { type Amount, BLOCK_BYTES, spaceOf } from '../space/amounts.ts'
 import type { Reservation } from '../space/reservation.ts'
 import { receiveBytes, spaceFrom } from '../uploads/receive.ts'
 import { type ArchiveEntry, invalidArchive } from './entry.ts'
@@ -78,11 +78,11 @@ export async function unpack(
     }
     await syncs.drain()
   })
-  await reservation.clear(budget.space(), budget.made())
   signal.throwIfAborted()
   const { directory, overwrite = false } = work
   const total = { bytes: budget.space(), entries: budget.made() }
-  const entry = await place(server, staged, { workId: taskId, directory, overwrite, total }, signal)
+  const clear = (beside: Amount) => reservation.clear(total.bytes, total.entries, beside)
+  const entry = await place(server, staged, { workId: taskId, directory, overwrite, total }, { signal, clear })
   reservation.commit()
   return entry
 }

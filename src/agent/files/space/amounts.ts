@@ -23,6 +23,10 @@ export function larger(a: Amount, b: Amount): Amount {
   return { bytes: Math.max(a.bytes, b.bytes), entries: Math.max(a.entries, b.entries) }
 }
 
+export function smaller(a: Amount, b: Amount): Amount {
+  return { bytes: Math.min(a.bytes, b.bytes), entries: Math.min(a.entries, b.entries) }
+}
+
 export function spaceOf(bytes: number, files = 1): number {
   return Math.ceil(bytes / BLOCK_BYTES) * BLOCK_BYTES + (files - 1) * BLOCK_BYTES
 }

@@ -21,10 +21,19 @@ export interface RoomForParents extends Disposable {
 /**
  * For the directories above the paths that are missing, of all of them before the first is made. Looked at again after
  * every wait, so that all above one path have room when nothing is awaited between `renew` and their making. Fails with
- * `quota_exceeded` before anything is made.
+ * `quota_exceeded` before anything is made. `clear` makes room for them and whatever else the caller puts in place, at once,
+ * so that none is made for what is refused for want of the rest.
  */
-export async function roomForParents(server: ServerFiles, paths: readonly Segments[]): Promise<RoomForParents> {
-  const depthOf = (above: Segments) => server.files.reach(above).depth
+export async function roomForParents(
+  server: ServerFiles,
+  paths: readonly Segments[],
+  clear?: (parents: Amount) => Promise<void>,
+): Promise<RoomForParents> {
+  /** What is in the way of directories is refused where they are made: no room is taken for it. */
+  const depthOf = (above: Segments) => {
+    const { depth, stats } = server.files.reach(above)
+    return stats?.isDirectory() === false ? above.length : depth
+  }
   /** How many of those held are for each path: what two need is for the first of them. */
   const held = new Map<Segments, number>()
   const turn = createTurns(server.files.share)
@@ -41,6 +50,7 @@ export async function roomForParents(server: ServerFiles, paths: readonly Segmen
     held.set(path, tree.size() - before)
     missing += tree.size() - before
   }
+  await clear?.(directories(missing))
   const room = await server.usage.room(directories(missing))
   return {
     async renew(path) {

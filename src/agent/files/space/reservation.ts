@@ -25,9 +25,10 @@ export interface Reservation extends Disposable {
   settle(arrived: number): void
   /**
    * This much in all is complete. Must come before it is put in its place: only here, where nothing but that is left
-   * to do, does the trash of the server make way for its quota. Fails with `quota_exceeded`.
+   * to do, does the trash of the server make way for its quota. Makes room for `beside` too, which the caller takes next: all
+   * of it or none. Fails with `quota_exceeded`.
    */
-  clear(bytes: number, entries: number): Promise<void>
+  clear(bytes: number, entries: number, beside?: Amount): Promise<void>
   /** What was cleared has become real: it now counts as used. What is left over is given back. */
   commit(): void
 }
@@ -129,10 +130,10 @@ export function createReservation(account: Account, disk: ServerDisk, held: Amou
       unwritten = 0
       arrived = bytes
     },
-    async clear(bytes, entries) {
+    async clear(bytes, entries, beside = NOTHING) {
       const more = { bytes: Math.max(0, bytes - cleared.bytes), entries: Math.max(0, entries - cleared.entries) }
-      if (more.bytes === 0 && more.entries === 0) return
-      await account.clear(more)
+      await account.clear(sum(more, beside))
+      account.release(NOTHING, beside)
       cleared = sum(cleared, more)
     },
     commit() {

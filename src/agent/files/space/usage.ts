@@ -4,9 +4,11 @@
 // would not fit otherwise, at the moment a complete transfer is moved into place.
 import { fstatSync } from 'node:fs'
 import type { DiskUsage } from '../../../contract/agent/agent-files.ts'
-import { fail } from '../../../contract/errors.ts'
+import { fail, isFailure } from '../../../contract/errors.ts'
+import { RECORDS_BEYOND_QUOTA_BYTES } from '../../../contract/fixed-limits.ts'
 import { createMutex } from '../../../kit/waiting/mutex.ts'
 import { openOwnFolder } from '../sandbox/directory.ts'
+import { explainDisk } from '../sandbox/errors.ts'
 import {
   type FreeableTrash,
   type FreeingPlan,
@@ -25,6 +27,7 @@ import {
   larger,
   minus,
   NOTHING,
+  smaller,
   spaceOf,
   sum,
 } from './amounts.ts'
@@ -58,6 +61,12 @@ export interface Usage {
   fitsEntries(entries: number): boolean
   /** Frees trash, oldest first, until files and trash fit the quota, or nothing is left that may go. */
   shrink(mayFree: MayFree): Promise<void>
+  /**
+   * After a deletion, whose record takes no room beforehand, so that deleting is always possible: frees no more than this
+   * record takes, and only where the records are too much and the server exceeds its quota. Resolves before what goes is
+   * removed.
+   */
+  offset(record: Amount, mayFree: MayFree): Promise<void>
   /** This much came into the trash, or was emptied out of it, which are less than nothing then. */
   trashChanged(amount: Amount): void
   /** The division into files and trash has changed. */
@@ -105,6 +114,8 @@ export function createUsage(deps: {
   trash: FreeableTrash
   disk: ServerDisk
   now: () => number
+  /** For what fails when nobody waits for it any more. */
+  onUnexpected: (error: unknown) => void
 }): Usage {
   const { disk, trash: ownTrash } = deps
   /** Whoever decides which trash goes for the quota of this server sets it aside; it is removed after its turn. */
@@ -235,6 +246,8 @@ export function createUsage(deps: {
       return true
     },
     async clear(amount) {
+      // What needs no room frees nothing, however far the server is over its quota already.
+      if (!isSome(amount)) return
       const all = () => sum(cleared, amount)
       await lookAgain(all)
       if (!isOver(all())) cleared = sum(cleared, amount)
@@ -296,6 +309,25 @@ export function createUsage(deps: {
         }
       })
       await done
+    },
+    async offset(record, mayFree) {
+      const excess = () => atLeastNothing(smaller(record, missing(NOTHING)))
+      if (scannedAt === Number.NEGATIVE_INFINITY || !isSome(excess())) return
+      // The deletion is done: what is in the way of this is not its answer.
+      const orReport = (error: unknown) => void (isFailure(explainDisk(error)) || deps.onUnexpected(error))
+      try {
+        if (!(await ownTrash.hasRecordsBeyond(RECORDS_BEYOND_QUOTA_BYTES))) return
+        await lookAgain(() => NOTHING)
+        const { done } = await deciding(async () => {
+          for (;;) {
+            const { plan } = await planFreeingUpTo([ownTrash], excess(), mayFree)
+            if (tryHold(plan)) return await setAside(plan, () => NOTHING)
+          }
+        })
+        done.catch(orReport)
+      } catch (error) {
+        orReport(error)
+      }
     },
     trashChanged(amount) {
       count(amount)

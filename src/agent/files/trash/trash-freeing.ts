@@ -7,7 +7,7 @@ import { openIfStillThere } from '../sandbox/descent.ts'
 import { type Directory, fsyncDirectory, openChild, renameAt, statsIfThere } from '../sandbox/directory.ts'
 import { isLeaving } from '../sandbox/errors.ts'
 import { openWalk } from '../sandbox/walk.ts'
-import { type Amount, diskBytes, sum } from '../space/amounts.ts'
+import { type Amount, diskBytes, minus, NOTHING, sum } from '../space/amounts.ts'
 import { presentItems } from './trash-batches.ts'
 import {
   type FreeingRecord,
@@ -30,6 +30,8 @@ export interface TrashedItem {
   /** What the disk gains when it goes: no bytes for a file that has another name elsewhere. */
   bytes: number
   entries: number
+  /** Of that, what the batch itself takes, which goes with the last of its items. */
+  own?: Amount
 }
 
 /** One line of the activity. */
@@ -49,7 +51,9 @@ export interface FreeableTrash {
   batches(): Promise<string[]>
   /** Without what is held. */
   measure(batch: string): Promise<readonly TrashedItem[]>
-  /** Ids of items that somebody has planned to set aside. */
+  /** Whether what the batches take without their items is more than this. */
+  hasRecordsBeyond(bytes: number): Promise<boolean>
+  /** Ids of items that somebody has planned to set aside, or is taking back. */
   readonly held: Set<string>
   /**
    * Takes items that are held out of the trash by renames, however large they are, and lets go of them. What it answers must
@@ -106,16 +110,31 @@ export async function planFreeingUpTo(
   let [bytesLeft, entriesLeft] = [bytes, entries]
   for (const batch of [...owners.keys()].sort()) {
     const trash = owners.get(batch) as FreeableTrash
+    const items = plan.get(trash) ?? []
+    /** Of this batch: what takes nothing that is wanted goes only where the batch itself has to go. */
+    const passedOver: TrashedItem[] = []
+    let isKept = false
     for (const item of await trash.measure(batch).catch(ignoreLeaving)) {
       if (turn.due()) await turn.take()
       if (bytesLeft <= 0 && entriesLeft <= 0) return { plan, isEnough: true }
-      const helps = (bytesLeft > 0 && item.bytes > 0) || (entriesLeft > 0 && item.entries > 0)
-      if (!helps || !(await mayFree(item))) continue
-      const items = plan.get(trash)
-      if (items) items.push(item)
-      else plan.set(trash, [item])
-      bytesLeft -= item.bytes
-      entriesLeft -= item.entries
+      const mayGo = await mayFree(item)
+      isKept ||= !mayGo
+      const { own = NOTHING } = item
+      const alone = sum(item, minus(own))
+      const isEnoughAlone = bytesLeft <= alone.bytes && entriesLeft <= alone.entries
+      const takesBatch = item.own !== undefined && !isKept && !isEnoughAlone
+      const gain = takesBatch ? passedOver.reduce<Amount>(sum, item) : alone
+      const helps = (bytesLeft > 0 && gain.bytes > 0) || (entriesLeft > 0 && gain.entries > 0)
+      if (!mayGo) continue
+      if (!helps) {
+        passedOver.push(item)
+        continue
+      }
+      if (takesBatch) for (const other of passedOver) items.push(other)
+      items.push(item)
+      plan.set(trash, items)
+      bytesLeft -= gain.bytes
+      entriesLeft -= gain.entries
     }
   }
   return { plan, isEnough: bytesLeft <= 0 && entriesLeft <= 0 }
@@ -156,6 +175,13 @@ export function createTrashMeasure() {
   }
 }
 
+/** While an item of it stays, so does the batch itself. */
+export function withoutHeld(items: readonly TrashedItem[], isHeld: (index: number) => boolean): TrashedItem[] {
+  const free = items.filter(({ index }) => !isHeld(index))
+  if (free.length === items.length) return free
+  return free.map(({ own = NOTHING, ...item }) => ({ ...item, ...sum(item, minus(own)) }))
+}
+
 /** Not final where a file has another name: it may lose that one, and take space here alone. */
 async function measureBatch(
   trash: Directory,
@@ -173,9 +199,9 @@ async function measureBatch(
     isFinal &&= measured.isFinal
     items.push({ batch, index, bytes: measured.bytes, entries: measured.entries })
   }
-  // With the last of them the batch itself goes.
+  const own = sizeOfBatch(folder)
   const last = items.at(-1)
-  if (last) Object.assign(last, sum(last, sizeOfBatch(folder)))
+  if (last) Object.assign(last, sum(last, own), { own })
   return { items, isFinal }
 }
 

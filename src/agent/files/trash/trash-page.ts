@@ -4,7 +4,8 @@ import type { Turns } from '../../../kit/waiting/turns.ts'
 import { openIfStillThere } from '../sandbox/descent.ts'
 import { type Directory, openOwnFolder } from '../sandbox/directory.ts'
 import { newestBatches, presentItems } from './trash-batches.ts'
-import { itemId, parseItemId, readRecord } from './trash-records.ts'
+import { itemId, parseItemId } from './trash-records.ts'
+import { readOrRecover } from './unreadable-records.ts'
 
 export interface TrashPageRequest {
   /** Of the trash itself. */
@@ -48,7 +49,7 @@ async function* itemsOf(
   const opened = openIfStillThere(trash, batch)
   if (!opened) return
   using folder = opened
-  const record = readRecord(folder)
+  const record = readOrRecover(folder, batch)
   if (!record) return
   for await (const { index, path, kind } of presentItems(folder, record, turn, from))
     yield {

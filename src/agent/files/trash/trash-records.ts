@@ -1,9 +1,10 @@
 // A deletion is one folder in the trash: a record of what was where, written and synced before anything moves, and the
 // things themselves under their numbers. An item is in the trash when its number is there. What leaves the trash to make
 // room is moved into a folder of the same form first.
-import { readFileSync, writeSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import type { FileKind } from '../../../contract/agent/agent-files.ts'
 import { hasCode } from '../../../kit/files/errno.ts'
+import { writeFully } from '../../../kit/files/write-fully.ts'
 import {
   addressOf,
   createFileAt,
@@ -13,12 +14,13 @@ import {
   lstatAt,
   mkdirAt,
   openChild,
+  rmdirAt,
   statsIfThere,
   unlinkAt,
 } from '../sandbox/directory.ts'
 import { type Amount, diskBytes } from '../space/amounts.ts'
 
-const RECORD = 'record.json'
+export const RECORD = 'record.json'
 const BATCH = /^trs_[0-9a-z]{26}$/
 /** Four digits, or more where a batch has more than 65,536 items. */
 const ITEM = /^(trs_[0-9a-z]{26})([0-9a-f]{4,6})$/
@@ -67,24 +69,42 @@ export async function writeBatch(
   filling.add(id)
   try {
     mkdirAt(trash, id, 0o700)
+  } catch (error) {
+    filling.delete(id)
+    throw error
+  }
+  try {
     using held = new DisposableStack()
     const folder = held.use(openChild(trash, id))
     using file = createFileAt(folder, RECORD, 0o600)
-    writeSync(file.fd, JSON.stringify(record))
+    writeFully(file.fd, Buffer.from(JSON.stringify(record)))
     // At once, so that one commit of the disk's journal does for all.
     await Promise.all([fsyncFile(file), fsyncDirectory(folder), fsyncDirectory(trash)])
     held.move()
     return { id, folder, [Symbol.dispose]: () => folder[Symbol.dispose]() }
   } catch (error) {
+    dropUnfinished(trash, id)
     filling.delete(id)
     throw error
   }
 }
 
-/** Undefined for a folder whose record was never finished: nothing was moved into it. */
+/** Nothing was moved into it. Where this fails too, it goes when it expires. */
+function dropUnfinished(trash: Directory, id: string): void {
+  try {
+    using folder = openChild(trash, id)
+    dropRecord(folder)
+    rmdirAt(trash, id)
+  } catch {
+    // The caller tells of what failed first.
+  }
+}
+
+/** Undefined where it cannot be read: mostly it was never finished, and nothing was moved into the folder. */
 export function readRecord<R extends TrashRecord | FreeingRecord = TrashRecord>(folder: Directory): R | undefined {
   try {
-    return JSON.parse(readFileSync(addressOf(folder, RECORD), 'utf8')) as R
+    const record = JSON.parse(readFileSync(addressOf(folder, RECORD), 'utf8')) as R | null
+    return Array.isArray(record?.items) ? record : undefined
   } catch (error) {
     if (hasCode(error, 'ENOENT') || error instanceof SyntaxError) return undefined
     throw error

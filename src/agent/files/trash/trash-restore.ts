@@ -12,6 +12,7 @@ import { roomForParents } from '../space/parents.ts'
 export async function restoreTrash(server: ServerFiles, trashId: string, change: Change): Promise<FileEntry> {
   using _held = server.lock.share()
   const restore = async () => {
+    using _kept = server.trash.keep(trashId)
     const { path: before, inode, hasOtherNames } = server.trash.find(trashId)
     const segments = splitPath(before)
     const above = segments.slice(0, -1)

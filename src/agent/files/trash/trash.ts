@@ -33,6 +33,7 @@ import {
   type FreedTrash,
   moveAside,
   type Removal,
+  withoutHeld,
 } from './trash-freeing.ts'
 import {
   dropRecord,
@@ -44,6 +45,7 @@ import {
   type TrashRecord,
   writeBatch,
 } from './trash-records.ts'
+import { isUnreadable, readOrRecover } from './unreadable-records.ts'
 
 const EMPTYING = 'emptying-'
 
@@ -55,6 +57,11 @@ export interface Trash extends FreeableTrash {
   prepare(reason: TrashRecord['reason'], items: TrashRecord['items'], id?: string): Promise<TrashBatch>
   /** Where an item was, its inode, and whether that has names elsewhere. */
   find(id: string): { path: string; inode: string; hasOtherNames: boolean }
+  /**
+   * For an undo under way, until it is disposed of: nobody frees or empties the item, nor what was deleted with it. Fails
+   * with `not_found` where the item is on its way out already.
+   */
+  keep(id: string): Disposable
   /** Answers the path that the item has now. `takeRoom` is for the directories that are missing on the way to it. */
   restore(id: string, takeRoom: () => Promise<void>): Promise<string>
   /** Empties what is older than the time that things are kept. */
@@ -81,6 +88,8 @@ export function createTrash(deps: {
   share: () => Disposable
   /** Resolves once it is durable that these items went to make room. Nothing of them is removed before that. */
   recordFreed: (freed: FreedTrash) => Promise<void>
+  /** These items have no record that can be read: they are kept. */
+  onUnreadable: (folder: string) => void
 }): Trash {
   const open = () => openOwnFolder(deps.folderPath)
 
@@ -90,6 +99,8 @@ export function createTrash(deps: {
   /** What is being freed now is not for `recover`. */
   const freeing = new Set<string>()
   const held = new Set<string>()
+  /** Items that an undo is taking back, which are held too; each resolves when that undo has ended. */
+  const restoring = new Map<string, Promise<void>>()
   const sizes = createTrashMeasure()
 
   const turns = (signal?: AbortSignal) => createTurns(deps.files.share, signal)
@@ -98,6 +109,24 @@ export function createTrash(deps: {
     const found: string[] = []
     for await (const batch of batchNames(trash, turn)) if (isFilled(batch) && isWanted(batch)) found.push(batch)
     return found.sort()
+  }
+
+  const reported = new Set<string>()
+  /** Whether it was told of, now or before, that the folder holds items whose record cannot be read. */
+  function isKeptUnreadable(trash: Directory, name: string): boolean {
+    const opened = openIfStillThere(trash, name)
+    if (!opened) return false
+    using folder = opened
+    if (!isUnreadable(folder)) return false
+    if (!reported.has(name)) deps.onUnreadable(name)
+    reported.add(name)
+    return true
+  }
+
+  /** Of an undo from this batch. One that has the folder open would bring back half of what is being removed. */
+  function endOfUndo(batch: string): Promise<void> | undefined {
+    for (const [id, end] of restoring) if (parseItemId(id)?.batch === batch) return end
+    return undefined
   }
 
   /** From the rename on the items are out of sight, so that nobody can take back half of one. */
@@ -196,6 +225,20 @@ export function createTrash(deps: {
       return { path: item.path, inode: inodeOf(stats), hasOtherNames: !stats.isDirectory() && stats.nlink > 1n }
     },
 
+    keep(id) {
+      if (held.has(id)) throw notInTrash()
+      const { promise, resolve } = Promise.withResolvers<void>()
+      held.add(id)
+      restoring.set(id, promise)
+      return {
+        [Symbol.dispose]() {
+          held.delete(id)
+          restoring.delete(id)
+          resolve()
+        },
+      }
+    },
+
     async restore(id, takeRoom) {
       using trash = open()
       const { wanted, item, folder: opened } = openItem(trash, id)
@@ -223,7 +266,8 @@ export function createTrash(deps: {
       const isOld = (batch: string) => (timeOfId('trs', batch) ?? 0) + deps.keepMs <= deps.now()
       for (const batch of await filledBatches(trash, turn, isOld)) {
         if (turn.due()) await turn.take()
-        if (deletedAt(trash, batch) + deps.keepMs > deps.now()) continue
+        if (endOfUndo(batch) || deletedAt(trash, batch) + deps.keepMs > deps.now()) continue
+        if (isKeptUnreadable(trash, batch)) continue
         await empty(trash, batch, true, signal)
       }
     },
@@ -231,7 +275,10 @@ export function createTrash(deps: {
     async emptyAll() {
       using trash = open()
       let freed = 0
-      for (const batch of (await filledBatches(trash, turns())).reverse()) freed += await empty(trash, batch, false)
+      for (const batch of (await filledBatches(trash, turns())).reverse()) {
+        for (let end = endOfUndo(batch); end; end = endOfUndo(batch)) await end
+        freed += await empty(trash, batch, false)
+      }
       return freed
     },
 
@@ -245,8 +292,20 @@ export function createTrash(deps: {
     },
     async measure(batch) {
       using trash = open()
-      const items = await sizes.measure(trash, batch, turns())
-      return held.size === 0 ? items : items.filter(({ index }) => !held.has(itemId(batch, index)))
+      const measured = await sizes.measure(trash, batch, turns())
+      return held.size === 0 ? measured : withoutHeld(measured, (index) => held.has(itemId(batch, index)))
+    },
+    async hasRecordsBeyond(bytes) {
+      using trash = open()
+      let total = 0
+      for await (const batch of batchNames(trash, turns())) {
+        const opened = openIfStillThere(trash, batch)
+        if (!opened) continue
+        using folder = opened
+        total += sizeOfBatch(folder).bytes
+        if (total > bytes) return true
+      }
+      return false
     },
     held,
     async setAside(items, why): Promise<Removal> {
@@ -267,7 +326,7 @@ export function createTrash(deps: {
       const isLeft = (name: string) => name.startsWith(EMPTYING) || name.startsWith(FREEING)
       for (const name of await Array.fromAsync(namesIn(trash, turns(signal), isLeft))) {
         const isOurs = name.startsWith(EMPTYING) || (!freeing.has(name) && statsIfThere(trash, name))
-        if (!isOurs) continue
+        if (!isOurs || (name.startsWith(FREEING) && isKeptUnreadable(trash, name))) continue
         const emptying = name.startsWith(EMPTYING) ? name : await tellSetAside(trash, name, deps.share())
         await removeEmptying(trash, emptying, { isRelaxed: true, ...(signal ? { signal } : {}) })
       }
@@ -281,7 +340,7 @@ function openItem(trash: Directory, id: string) {
   if (!wanted || !statsIfThere(trash, wanted.batch)) throw notInTrash()
   using held = new DisposableStack()
   const folder = held.use(explained('trash', () => openChild(trash, wanted.batch)))
-  const record = readRecord(folder)
+  const record = readOrRecover(folder, wanted.batch)
   const item = statsIfThere(folder, wanted.slot) && record?.items[wanted.index]
   if (!item) throw notInTrash()
   held.move()

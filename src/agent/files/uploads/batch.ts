@@ -13,9 +13,10 @@ import { explainedAsync } from '../sandbox/errors.ts'
 import { createPathTree } from '../sandbox/path-tree.ts'
 import { checkNewName, formatPath, parseEntry, parsePath, type Segments } from '../sandbox/paths.ts'
 import type { ServerFiles } from '../server-files.ts'
-import { NOTHING, spaceOf, sum } from '../space/amounts.ts'
-import { recordsOf, roomForParents } from '../space/parents.ts'
+import { type Amount, NOTHING, spaceOf, sum } from '../space/amounts.ts'
+import { type RoomForParents, recordsOf, roomForParents } from '../space/parents.ts'
 import type { Reservation } from '../space/reservation.ts'
+import type { Room } from '../space/usage.ts'
 import { findIdentical } from './identical.ts'
 import { receiveBytes, spaceFrom } from './receive.ts'
 
@@ -132,13 +133,13 @@ async function placeJournaled(
   reservation: Reservation,
   options: BatchOptions,
 ): Promise<FileEntry[]> {
-  const space = received.reduce((bytes, { sizeBytes }) => bytes + spaceOf(sizeBytes), 0)
-  await reservation.clear(space, received.length)
+  using _held = server.lock.share()
+  using prepared = await prepareToPlace(server, received, reservation, options)
   const files = received.map(({ path, inode, sizeBytes }) => ({ path, inode, sizeBytes }))
   const probe = { op: 'uploaded', directory: options.directory, files } as const
   return await journaled(server, options.change, probe, async (durable) => {
     await durable
-    const entries = await placeAll(server, folder, received, options)
+    const entries = await placeAll(server, folder, received, prepared, options)
     reservation.commit()
     return { answer: entries, properties: uploadProperties(options.directory, entries, 'multipart') }
   })
@@ -159,14 +160,21 @@ function openStagedFolder(server: ServerFiles, held: AsyncDisposableStack): Dire
   return held.use(openChild(folder, name))
 }
 
-/** What can be refused is looked for in all, and has its room, before the first is placed. */
-async function placeAll(
+interface Prepared extends Disposable {
+  replacing: ReadonlySet<Segments>
+  /** For the directories that are missing. */
+  room: RoomForParents
+  /** For the records of what is replaced. */
+  records: Room
+}
+
+/** What can be refused is looked for in all, before there is room for all, before the first is placed. */
+async function prepareToPlace(
   server: ServerFiles,
-  folder: Directory,
   received: readonly Received[],
+  reservation: Reservation,
   { overwrite }: BatchOptions,
-): Promise<FileEntry[]> {
-  using _held = server.lock.share()
+): Promise<Prepared> {
   const turn = createTurns(server.files.share)
   const replacing = new Set<Segments>()
   let needed = NOTHING
@@ -176,11 +184,23 @@ async function placeAll(
     replacing.add(segments)
     needed = sum(needed, recordsOf([{ path: formatPath(segments) }]))
   }
-  using records = await server.usage.room(needed)
-  using room = await roomForParents(
-    server,
-    received.map(({ segments }) => segments),
-  )
+  const space = received.reduce((bytes, { sizeBytes }) => bytes + spaceOf(sizeBytes), 0)
+  const paths = received.map(({ segments }) => segments)
+  using held = new DisposableStack()
+  const clear = (parents: Amount) => reservation.clear(space, received.length, sum(parents, needed))
+  const room = held.use(await roomForParents(server, paths, clear))
+  const records = held.use(await server.usage.room(needed))
+  const release = held.move()
+  return { replacing, room, records, [Symbol.dispose]: () => release.dispose() }
+}
+
+async function placeAll(
+  server: ServerFiles,
+  folder: Directory,
+  received: readonly Received[],
+  { replacing, room, records }: Prepared,
+  { overwrite }: BatchOptions,
+): Promise<FileEntry[]> {
   const entries: FileEntry[] = []
   for (const { field, segments, stagedName } of received) {
     await room.renew(segments)

@@ -3,9 +3,10 @@
 // `part-<id>.from-<offset>` marks where it began: what lies beyond was never checked, should the process die now.
 // Once the file is in its place the record is `done-<id>.json`, which nobody reads but a sender that asks: there may be
 // many of those, and a start does not look into them.
-import { lutimesSync, opendirSync, readdirSync, readFileSync, writeSync } from 'node:fs'
+import { lutimesSync, opendirSync, readdirSync, readFileSync } from 'node:fs'
 import type { FactCause } from '../../../contract/agent.ts'
 import { hasCode } from '../../../kit/files/errno.ts'
+import { writeFully } from '../../../kit/files/write-fully.ts'
 import {
   addressOf,
   createFileAt,
@@ -56,7 +57,7 @@ export async function writeRecord(folder: Directory, record: PartialRecord): Pro
   const draft = `${recordName(record.id)}.new`
   dropIfThere(folder, draft)
   using file = createFileAt(folder, draft, 0o600)
-  writeSync(file.fd, JSON.stringify(record))
+  writeFully(file.fd, Buffer.from(JSON.stringify(record)))
   await fsyncFile(file)
   renameAt(folder, draft, folder, recordName(record.id))
   await fsyncDirectory(folder)

@@ -19,7 +19,7 @@ import {
 import { explainedAsync } from '../sandbox/errors.ts'
 import { parsePath } from '../sandbox/paths.ts'
 import type { ServerFiles } from '../server-files.ts'
-import { blocksIn, spaceOf } from '../space/amounts.ts'
+import { type Amount, blocksIn, spaceOf } from '../space/amounts.ts'
 import type { Reservation } from '../space/reservation.ts'
 import { createFinishedUploads } from './finished-uploads.ts'
 import {
@@ -143,8 +143,9 @@ export function createPartialUploads(
     }
     using file = openForUpdateAt(folder, partName(record.id))
     await fsyncFile(file)
-    await reservation.clear(spaceOf(record.sizeBytes), 1)
-    await placeFile(server, segments, { folder, name: partName(record.id) }, record)
+    const clear = (beside: Amount) => reservation.clear(spaceOf(record.sizeBytes), 1, beside)
+    const { overwrite } = record
+    await placeFile(server, segments, { folder, name: partName(record.id) }, { overwrite, clear })
   }
 
   async function finish(folder: Directory, state: PartialState): Promise<void> {
