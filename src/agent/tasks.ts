@@ -8,6 +8,14 @@ const REMEMBER_MS = 10 * 60_000
 const LONGEST_WAIT_MS = 30_000
 const TELL_EVERY_MS = 50
 
+const uncancelled = new WeakSet<WeakKey>()
+
+/** For an error of work that could not be cancelled any more: whoever cancelled it is told how it failed. */
+export function despiteCancel<E extends WeakKey>(error: E): E {
+  uncancelled.add(error)
+  return error
+}
+
 export interface TaskContext {
   taskId: string
   serverId: string
@@ -69,7 +77,8 @@ export function createTasks(deps: {
     } catch (error) {
       const { code, detail } = toFailure(error)
       // What can no longer be cancelled has ended in its own way.
-      state.status = task.abort.signal.aborted && code !== 'restore_unfinished' ? 'cancelled' : 'failed'
+      const isFinal = code === 'restore_unfinished' || (error instanceof Error && uncancelled.has(error))
+      state.status = task.abort.signal.aborted && !isFinal ? 'cancelled' : 'failed'
       if (state.status === 'failed') {
         state.error = { code, detail }
         if (code === 'internal') deps.onUnexpected(error, state.taskId)

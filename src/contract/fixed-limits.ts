@@ -94,7 +94,7 @@ export const ARCHIVES_BEGUN = { perSecond: 4, burst: 8, waitMs: 5000 } as const
 export const UNFINISHED_UPLOADS_MAX = 1000
 /**
  * Records of deletions in the trash of a server that exceeds its quota. Deleting stays possible beyond this, and then frees
- * as much of the oldest trash as the new record takes.
+ * the oldest small items of the trash that take as much as the new record.
  */
 export const RECORDS_BEYOND_QUOTA_BYTES = 1024 * 1024
 /** Records of uploads by tus that have ended, of one server: small files that are in no quota. The oldest go first. */

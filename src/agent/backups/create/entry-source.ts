@@ -54,7 +54,7 @@ export interface EntrySource {
 
 export function createEntrySource(deps: EntrySourceDeps): EntrySource {
   const { cursor, onKept, sink, notes, queue, isWhole } = deps
-  const links = new Map<string, QueuedEntry>()
+  const links = new Map<string, FirstLink>()
   const read = createReadStarter(deps)
 
   function take(found: WalkEntry, key: string, known: StoredEntry | undefined): void {
@@ -81,7 +81,7 @@ export function createEntrySource(deps: EntrySourceDeps): EntrySource {
     }
     const entry = entryOf(found, notes)
     if (!entry) return
-    const firstLink = nlink > 1n ? links.get(linkKeyOf(found)) : undefined
+    const firstLink = nlink > 1n ? firstLinkOf(found) : undefined
     const queued: QueuedEntry = {
       entry,
       key,
@@ -92,12 +92,27 @@ export function createEntrySource(deps: EntrySourceDeps): EntrySource {
     }
     queue.push(queued)
     if (firstLink) return
-    let isWhatWasSeen = true
+    let opened: Opened | undefined
     if (isKnown) {
       entry.content = known.content
       queued.isReady = true
-    } else isWhatWasSeen = read(found, queued, known)
-    if (nlink > 1n && isWhatWasSeen) links.set(linkKeyOf(found), queued)
+    } else opened = read(found, queued, known)
+    if (nlink > 1n && opened?.isWhatWasSeen !== false)
+      links.set(inodeKeyOf(found), { queued, changedNs: found.stats.ctimeNs, file: opened?.file })
+  }
+
+  /** The number of an inode that was freed may be used again at once, for another file. */
+  function firstLinkOf(found: WalkEntry): QueuedEntry | undefined {
+    const first = links.get(inodeKeyOf(found))
+    if (!first) return undefined
+    const { ctimeNs } = found.stats
+    const isSame = first.changedNs === ctimeNs || (first.file?.isOpen && statsOf(first.file).ctimeNs === ctimeNs)
+    if (isSame) return first.queued
+    notes.changed()
+    notes.warn(
+      `${found.path} and ${first.queued.entry.path} changed: if they are names of one file, they are two in the backup.`,
+    )
+    return undefined
   }
 
   return {
@@ -112,13 +127,24 @@ export function createEntrySource(deps: EntrySourceDeps): EntrySource {
   }
 }
 
-/** The number of an inode that was freed may be used again at once: the change time tells the two files apart. */
-const linkKeyOf = ({ stats: { dev, ino, ctimeNs } }: WalkEntry) => `${dev} ${ino} ${ctimeNs}`
+interface FirstLink {
+  queued: QueuedEntry
+  /** The change time that it was seen with. */
+  changedNs: bigint
+  /** Where it is being read. While it is open, nobody else has the number of its inode. */
+  file: Descriptor | undefined
+}
 
-/**
- * Has the files of queued entries read, and completes the entries by what was read. What it returns says whether it opened the file that
- * the walk saw; one without several links may be opened later.
- */
+interface Opened {
+  file: Descriptor | undefined
+  /** Not where another file had the name by then. */
+  isWhatWasSeen: boolean
+}
+
+const inodeKeyOf = ({ stats: { dev, ino } }: WalkEntry) => `${dev} ${ino}`
+const statsOf = ({ fd }: Descriptor) => fstatSync(fd, { bigint: true })
+
+/** Has the files of queued entries read, and completes the entries by what was read. One with several links is opened at once. */
 function createReadStarter({ repository, serverId, reader, notes, onPatched }: EntrySourceDeps) {
   let flushes = FLUSHES_AT_MOST
 
@@ -171,31 +197,31 @@ function createReadStarter({ repository, serverId, reader, notes, onPatched }: E
     return true
   }
 
-  return (found: WalkEntry, queued: QueuedEntry, before: StoredEntry | undefined): boolean => {
+  return (found: WalkEntry, queued: QueuedEntry, before: StoredEntry | undefined): Opened => {
     const { size, nlink, ino } = found.stats
     if (size === 0n) {
       queued.isReady = true
-      return true
+      return { file: undefined, isWhatWasSeen: true }
     }
     const done = (outcome: JoinedReads, as: ReadAs) => settle(queued, outcome, as)
     const isSmall = size < PRINTED_FROM_BYTES
     const mustFlush = takesFlush(found, queued)
     if (isSmall && nlink === 1n && !mustFlush) {
       reader.addNamed(found, done)
-      return true
+      return { file: undefined, isWhatWasSeen: true }
     }
     let file: Descriptor
     try {
       file = openDescriptor(addressOf(found.parent, found.name), OPEN_FILE)
     } catch (error) {
       dropUnopened(queued, errorCode(error))
-      return false
+      return { file: undefined, isWhatWasSeen: false }
     }
-    const isWhatWasSeen = nlink === 1n || fstatSync(file.fd, { bigint: true }).ino === ino
+    const isWhatWasSeen = nlink === 1n || statsOf(file).ino === ino
     const prior = isSmall || !before ? undefined : priorOf(repository, before)
     const known = isSmall ? undefined : repository.prints.get(serverId, found.path)
     reader.add(file, found, { known, prior, mustFlush }, done)
-    return isWhatWasSeen
+    return { file, isWhatWasSeen }
   }
 }
 

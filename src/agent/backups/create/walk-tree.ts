@@ -92,8 +92,9 @@ export async function walkTree(walk: TreeWalk): Promise<Entry> {
       if (!changed.has(entry.ordinal)) source.keep(entry)
       else {
         const found = tree.find(entry.key)
-        if (found && !found.stats.isDirectory()) source.revisit(found, entry)
-        else notes.leftOut()
+        if (!found) onGone(entry.path)
+        else if (found.stats.isDirectory()) notes.leftOut()
+        else source.revisit(found, entry)
       }
       if (isFull()) await relieve()
     }

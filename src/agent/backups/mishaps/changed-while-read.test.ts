@@ -2,6 +2,7 @@
 // something may be missing the backup says so.
 import assert from 'node:assert/strict'
 import fs, {
+  appendFileSync,
   linkSync,
   lstatSync,
   mkdirSync,
@@ -76,6 +77,20 @@ test('a file keeps its content when its other name is given to another file duri
   const out = await restored(agent, backup)
   assert.equal(readFileSync(out('a.dat.old'), 'utf8'), 'version 1')
   assert.equal(readFileSync(out('a.dat'), 'utf8'), 'version 1')
+})
+
+test('names of one file stay together though a game writes to it between them', async (t) => {
+  const { agent, at } = await scene(t)
+  writeFileSync(at('a'), 'version 1')
+  linkSync(at('a'), at('z'))
+  const backup = await backUpWhile(t, agent, LARGE, () => {
+    untilLater(agent)
+    appendFileSync(at('a'), ', and more')
+  })
+  assert.deepEqual(backup.warnings, [])
+  const out = await restored(agent, backup)
+  assert.equal(lstatSync(out('a')).ino, lstatSync(out('z')).ino)
+  assert.equal(readFileSync(out('z'), 'utf8'), 'version 1, and more')
 })
 
 test('a file is in the backup though its first name vanishes before it is read', async (t) => {

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { until } from '../../../../test/support/until.ts'
 import { openSandbox } from '../sandbox/sandbox.ts'
+import { recordsOf } from '../space/parents.ts'
 import { fillTree, makeTree } from '../trees.testing.ts'
 import { entry, serverId, start, writeArchiveTo } from './archives.testing.ts'
 import { merge } from './merge.ts'
@@ -228,3 +229,23 @@ for (const [what, put] of Object.entries(PUT))
     })
     assert.equal(readFileSync(path, 'utf8'), 'of the game')
   })
+
+test('room for the records of what a merge replaces is nobody else’s while it runs', async (t) => {
+  const { agent, server, at } = await start(t)
+  fillTree(at(''), { 'd/old': 'old' })
+  const staged = makeTree(t)
+  fillTree(staged, { 'd/old': 'new' })
+  const { usedBytes } = await agent.usage({ serverId })
+  const records = recordsOf([{ path: '/d/old' }])
+  await agent.setQuota({ serverId, quotaBytes: usedBytes + records.bytes, maxEntries: null })
+  const begin = async () => {
+    await assert.rejects(server.usage.room({ bytes: 4096, entries: 0 }), { code: 'quota_exceeded' })
+    return openSandbox(staged)
+  }
+  await merge(server, openSandbox(staged), [], { overwrite: true, signal, begin })
+  assert.equal(readFileSync(at('d/old'), 'utf8'), 'new')
+  assert.deepEqual(
+    (await agent.listTrash({ serverId })).items.map(({ path }) => path),
+    ['/d/old'],
+  )
+})

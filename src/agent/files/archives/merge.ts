@@ -6,7 +6,8 @@ import { type BigIntStats, opendirSync } from 'node:fs'
 import type { FileKind } from '../../../contract/agent/agent-files.ts'
 import { fail } from '../../../contract/errors.ts'
 import { createTurns } from '../../../kit/waiting/turns.ts'
-import { moveReplacing, moveToNewName } from '../changes/replace.ts'
+import { moveReplacing, moveToFreeName, moveToNewName } from '../changes/replace.ts'
+import { freeNames } from '../free-names.ts'
 import { kindOf } from '../reading/entries.ts'
 import {
   type Directory,
@@ -21,8 +22,9 @@ import { nameFromLatin1 } from '../sandbox/names.ts'
 import { childPath, type Segments, splitPath } from '../sandbox/paths.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
 import type { ServerFiles } from '../server-files.ts'
-import { type Amount, NOTHING, sum } from '../space/amounts.ts'
+import { type Amount, isSome, minus, NOTHING, sum } from '../space/amounts.ts'
 import { prepareReplaced, recordsOf, roomForParents } from '../space/parents.ts'
+import type { Room } from '../space/usage.ts'
 
 /** What they replace is one batch of the trash. */
 const GROUP_MOVES = 1024
@@ -61,15 +63,36 @@ export async function merge(server: ServerFiles, staged: Sandbox, target: Segmen
     await options.clear?.(sum(parents, records))
   })
   options.signal.throwIfAborted()
+  using recordRoom = await holdRoom(server, records)
   using into = server.files.mkdirs(target)
   const isSmall = await checkAll(server, staged, into, options)
   options.signal.throwIfAborted()
   const tree = (await options.begin?.()) ?? staged
   using from = tree.openDirectory([])
   if (isSmall) moveAtOnce(server, tree, target, [...plan(from, into)].filter(isStep))
-  else await moveAll(server, tree, target, options, plan(from, into))
+  else await moveAll(server, tree, target, { ...options, recordRoom }, plan(from, into))
   await fsyncDirectory(into)
   server.usage.touch()
+}
+
+interface RecordRoom extends Disposable {
+  /** Undefined where there is not enough left of it: more has come into the way than there was. */
+  for(items: { path: string }[]): Room | undefined
+}
+
+/** Room for the records of what is replaced: nobody else gets it while the tree moves. */
+async function holdRoom({ usage }: ServerFiles, records: Amount): Promise<RecordRoom> {
+  const room = isSome(records) ? await usage.room(records) : undefined
+  let left = records
+  return {
+    for(items) {
+      const wanted = recordsOf(items)
+      if (!room || wanted.bytes > left.bytes || wanted.entries > left.entries) return undefined
+      left = sum(left, minus(wanted))
+      return room
+    },
+    [Symbol.dispose]: () => room?.[Symbol.dispose](),
+  }
 }
 
 /** Refuses what will be refused, and answers what the records take of what is replaced, before any room is made. */
@@ -156,7 +179,13 @@ function takeBack(server: ServerFiles, tree: Sandbox, target: Segments, { path, 
       // Only now, when nobody can come to it any more.
       isNewer = holdsNewer(tree, path, stats.ctimeNs)
     } finally {
-      if (isNewer) renameNewAt(source.parent, source.name, place.parent, place.name)
+      // A game that missed it may have made another one there: both stay.
+      if (isNewer)
+        moveToFreeName(
+          { folder: source.parent, name: source.name },
+          place.parent,
+          freeNames(place.name, true, 'unpacked', true),
+        )
     }
   } catch (error) {
     server.onUnexpected(error)
@@ -174,7 +203,7 @@ async function moveAll(
   server: ServerFiles,
   tree: Sandbox,
   target: Segments,
-  options: MergeOptions,
+  options: MergeOptions & { recordRoom: RecordRoom },
   steps: Iterable<Step | typeof LOOKED_AT>,
 ): Promise<void> {
   const turn = createTurns(server.files.share)
@@ -206,12 +235,13 @@ async function moveGroup(
   server: ServerFiles,
   tree: Sandbox,
   target: Segments,
-  options: MergeOptions & { moved: Moved[] },
+  options: MergeOptions & { moved: Moved[]; recordRoom: RecordRoom },
   steps: Step[],
 ): Promise<void> {
   const replaced = steps.flatMap((step) => (step.replaced ? [step.replaced] : []))
   if (replaced[0] && !options.overwrite) throw alreadyThere(replaced[0].path)
-  using batch = replaced.length > 0 ? await prepareReplaced(server, replaced) : undefined
+  using batch =
+    replaced.length > 0 ? await prepareReplaced(server, replaced, options.recordRoom.for(replaced)) : undefined
   const turn = createTurns(server.files.share)
   const late: Step[] = []
   let slots = 0

@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import type { FileEntry } from '../../../contract/agent/agent-files.ts'
 import { fail, isFailure } from '../../../contract/errors.ts'
 import { writeFully } from '../../../kit/files/write-fully.ts'
+import { despiteCancel } from '../../tasks.ts'
 import { isWorkId } from '../changes/placements.ts'
 import { describePath } from '../reading/entries.ts'
 import {
@@ -159,7 +160,7 @@ async function countMoved(
   server.usage.add(moved)
   if (!isFailure(error)) return error
   const stayed = `${moved.entries} of ${total.entries} files and directories had been moved into place, and stay there.`
-  return fail(error.code, `${error.detail} ${stayed}`, error)
+  return despiteCancel(fail(error.code, `${error.detail} ${stayed}`, error))
 }
 
 async function writeNote(staged: Staged, placing: Placing): Promise<void> {

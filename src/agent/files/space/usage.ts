@@ -38,6 +38,8 @@ import { createRoomMaking, setAsidePlanned } from './room-making.ts'
 
 const SMALLEST_RESCAN_GAP_MS = 5_000
 const MAX_SCANS = 3
+/** Nobody loses a world for the record of a small deletion. */
+const OFFSET_BY_MAX_BYTES = 64 * 1024
 /** So many times as long as the last scan took. */
 const RESCAN_PAUSE = 10
 
@@ -62,9 +64,9 @@ export interface Usage {
   /** Frees trash, oldest first, until files and trash fit the quota, or nothing is left that may go. */
   shrink(mayFree: MayFree): Promise<void>
   /**
-   * After a deletion, whose record takes no room beforehand, so that deleting is always possible: frees no more than this
-   * record takes, and only where the records are too much and the server exceeds its quota. Resolves before what goes is
-   * removed.
+   * After a deletion, whose record takes no room beforehand, so that deleting is always possible: frees small items that take
+   * as much as this record, and only where the records are too much and the server exceeds its quota. Resolves before what
+   * goes is removed.
    */
   offset(record: Amount, mayFree: MayFree): Promise<void>
   /** This much came into the trash, or was emptied out of it, which are less than nothing then. */
@@ -314,13 +316,14 @@ export function createUsage(deps: {
       const excess = () => atLeastNothing(smaller(record, missing(NOTHING)))
       if (scannedAt === Number.NEGATIVE_INFINITY || !isSome(excess())) return
       // The deletion is done: what is in the way of this is not its answer.
+      const mayOffset: MayFree = async (item) => item.bytes <= OFFSET_BY_MAX_BYTES && (await mayFree(item))
       const orReport = (error: unknown) => void (isFailure(explainDisk(error)) || deps.onUnexpected(error))
       try {
         if (!(await ownTrash.hasRecordsBeyond(RECORDS_BEYOND_QUOTA_BYTES))) return
         await lookAgain(() => NOTHING)
         const { done } = await deciding(async () => {
           for (;;) {
-            const { plan } = await planFreeingUpTo([ownTrash], excess(), mayFree)
+            const { plan } = await planFreeingUpTo([ownTrash], excess(), mayOffset)
             if (tryHold(plan)) return await setAside(plan, () => NOTHING)
           }
         })
