@@ -42,7 +42,8 @@ test('large requests leave small entries, and slow readers of large ones cost no
   const scene = await openScene(t)
   const { keeper, attacker } = scene
   // What an older version would have kept of them.
-  const files = Array.from({ length: 1000 }, (_, i) => `${i} ${'x'.repeat(1000)}`)
+  const long = Array.from({ length: 5 }, () => 'x'.repeat(199)).join('/')
+  const files = Array.from({ length: 1000 }, (_, i) => `${i}/${long}`)
   const [first = ''] = await appendOldEntries(keeper, attacker.serverId, sized(60, 220), () => ({ files }))
   const before = await databaseBytes(keeper)
   const readers: Socket[] = []

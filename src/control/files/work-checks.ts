@@ -4,11 +4,16 @@ import type { FilesWork } from '../../contract/agent/agent-files.ts'
 import { fail } from '../../contract/errors.ts'
 import { checkNewName, parseEntry, parsePath } from '../../contract/files/path-rules.ts'
 import { parsePullUrl } from '../../contract/files/pull-url.ts'
+import { createTurns } from '../../kit/waiting/turns.ts'
 
-export function checkFilesWork(work: FilesWork): void {
+export async function checkFilesWork(serverId: string, work: FilesWork): Promise<void> {
   if (work.kind === 'files.pack') {
     const root = parsePath(work.root)
-    for (const entry of work.files) parseEntry(root, entry)
+    const turn = createTurns(serverId)
+    for (const entry of work.files) {
+      if (turn.due()) await turn.take()
+      parseEntry(root, entry)
+    }
     if (work.target !== undefined) checkNewName(parsePath(work.target).at(-1) ?? '')
   } else if (work.kind === 'files.unpack') {
     if (parsePath(work.path).length === 0) throw fail('invalid_path', 'The top directory is not an archive.')

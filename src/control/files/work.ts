@@ -78,7 +78,7 @@ export function createFileWork(deps: {
   }
 
   async function start(actor: Actor, serverId: string, kind: Kind, work: FilesWork): Promise<Job> {
-    checkFilesWork(work)
+    await checkFilesWork(serverId, work)
     return transact(db, actor, async (trx) => {
       requireFinishedRestore(await lockReadyServer(trx, actor, serverId))
       await jobs.requireRoom(trx, serverId, work)

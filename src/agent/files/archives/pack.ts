@@ -93,8 +93,13 @@ export type PackWork = Extract<FilesWork, { kind: 'files.pack' }>
 export async function pack(server: ServerFiles, work: PackWork, context: TaskContext): Promise<FileEntry> {
   const { signal, report } = context
   const root = parsePath(work.root)
-  const asked = work.files.map((entry) => parseEntry(root, entry))
-  await createTurns(server.files.share, signal).take()
+  const turn = createTurns(server.files.share, signal)
+  const asked: Segments[] = []
+  for (const entry of work.files) {
+    if (turn.due()) await turn.take()
+    asked.push(parseEntry(root, entry))
+  }
+  await turn.take()
   const paths = outermost(asked)
   if (paths.length === 0) throw fail('invalid_request', 'There is nothing to pack.')
   const target = work.target ?? formatPath([...root, archiveName(paths, work.format)])
