@@ -150,12 +150,10 @@ export function createFileReader(deps: {
   async function flush(file: OpenedFile): Promise<void> {
     const { source } = file
     if (!('file' in source)) return
-    try {
-      await source.file.use(fdatasyncAsync)
-      file.isFlushed = true
-    } catch {
-      file.isFlushed = false
-    }
+    file.isFlushed = await source.file.use(fdatasyncAsync).then(
+      () => true,
+      () => false,
+    )
   }
 
   async function keep(result: Awaited<ReturnType<Pool['read']>>): Promise<ListedRead[]> {

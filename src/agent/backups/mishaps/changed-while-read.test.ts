@@ -10,6 +10,7 @@ import fs, {
   renameSync,
   rmSync,
   symlinkSync,
+  truncateSync,
   unlinkSync,
   writeFileSync,
 } from 'node:fs'
@@ -39,7 +40,13 @@ async function scene(t: TestContext): Promise<Scene> {
 }
 
 /** A backup during which something happens once, just before the walk opens that file. */
-async function backUpWhile(t: TestContext, agent: TestAgent, name: string, happens: () => void): Promise<BackupReport> {
+async function backUpWhile(
+  t: TestContext,
+  agent: TestAgent,
+  name: string,
+  happens: () => void,
+  options: { ignored?: string } = {},
+): Promise<BackupReport> {
   const { openSync } = fs
   let isOver = false
   const opened = t.mock.method(fs, 'openSync', (...given: Parameters<typeof openSync>) => {
@@ -51,7 +58,7 @@ async function backUpWhile(t: TestContext, agent: TestAgent, name: string, happe
   })
   syncBuiltinESMExports()
   try {
-    return await agent.create(SERVER)
+    return await agent.create(SERVER, options)
   } finally {
     opened.mock.restore()
     syncBuiltinESMExports()
@@ -158,20 +165,7 @@ test('what vanishes before a backup comes to it is named in the warnings, unless
   const removeAll = () => {
     for (const name of ['n.dat', 'n.tmp', 'z']) rmSync(at(name), { recursive: true })
   }
-  writeFileSync(at('.backupignore'), '')
-  const { openSync } = fs
-  let isOver = false
-  t.mock.method(fs, 'openSync', (...given: Parameters<typeof openSync>) => {
-    if (!isOver && String(given[0]).endsWith(`/${LARGE}`)) {
-      isOver = true
-      removeAll()
-    }
-    return openSync(...given)
-  })
-  syncBuiltinESMExports()
-  const report = await agent.create(SERVER, { ignored: '*.tmp' })
-  t.mock.restoreAll()
-  syncBuiltinESMExports()
+  const report = await backUpWhile(t, agent, LARGE, removeAll, { ignored: '*.tmp' })
   assert.deepEqual(report.warnings, ['/n.dat vanished before it was read.', '/z vanished before it was read.'])
   assert.equal(report.consistency, 'live')
 })
@@ -189,6 +183,17 @@ test('where the way back up is cut off far down, the backup says what it may lac
   for (let depth = 1; depth < 40; depth++)
     assert.equal(readFileSync(next(`${path(depth)}/file`), 'utf8'), `level ${depth}`)
   assert.equal(readFileSync(next('moved/file'), 'utf8'), 'level 40')
+})
+
+test('every name of a file that is too sparse is in the warnings', async (t) => {
+  const { agent, at } = await scene(t)
+  writeFileSync(at('a'), '')
+  truncateSync(at('a'), 65 * 1024 ** 3)
+  linkSync(at('a'), at('b'))
+  const { warnings } = await agent.create(SERVER)
+  assert.equal(warnings.length, 2)
+  assert.match(warnings[0] ?? '', /^\/a consists of so much empty space/)
+  assert.match(warnings[1] ?? '', /^\/b is the same file as \/a, which could not be read/)
 })
 
 test('every name of a file that cannot be read is in the warnings', async (t) => {

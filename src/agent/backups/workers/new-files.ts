@@ -1,10 +1,10 @@
 // Files of which one block is the whole content: a worker makes such a file when it has decoded and checked the block. For
 // many small files that is most of the work of a restore (`npm run bench -- backups`, `small`).
-
-import { constants, fchmodSync, fchownSync, fstatSync, futimesSync, unlinkSync, writeSync } from 'node:fs'
+import { constants, fchmodSync, fchownSync, fstatSync, futimesSync, unlinkSync } from 'node:fs'
 import { type Descriptor, openDescriptor } from '../../../kit/files/descriptor.ts'
 import { hasCode } from '../../../kit/files/errno.ts'
 import { secondsOf } from '../../../kit/files/file-times.ts'
+import { writeFully } from '../../../kit/files/write-fully.ts'
 import { addressHere } from '../../files/sandbox/addresses.ts'
 
 export interface NewFile {
@@ -56,7 +56,7 @@ export function makeFile(files: NewFiles, index: number, content: Uint8Array, ma
   const gid = attributes[at + ATTRIBUTE.gid] ?? 0
   using file = create(addressHere(addresses[index] ?? ''), mode)
   const { fd } = file
-  for (let done = 0; done < content.length; ) done += writeSync(fd, content, done)
+  writeFully(fd, content)
   const seconds = secondsOf(times[index] ?? 0n)
   futimesSync(fd, seconds, seconds)
   const stats = fstatSync(fd)

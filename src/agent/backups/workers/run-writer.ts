@@ -1,8 +1,8 @@
 // Writes the blocks of large files bypassing the page cache: adjacent blocks together, one run while the next is
 // assembled.
-import { writeSync } from 'node:fs'
 import { alignedBuffer, createWriteBehind, type DirectTarget, writeAround } from '../../../blobs/direct-io.ts'
 import { asBuffer } from '../../../kit/bytes.ts'
+import { writeFully } from '../../../kit/files/write-fully.ts'
 
 const RUN_BYTES = 1024 * 1024
 const RUNS_AT_ONCE = 2
@@ -63,7 +63,8 @@ export function createRunWriter(): RunWriter {
     },
     add(target, bytes, offset) {
       if (target.directFd < 0) {
-        writeThrough(target.fd, bytes, offset)
+        // Waiting for another thread would take longer than writing.
+        writeFully(target.fd, bytes, offset)
         return undefined
       }
       const before = runBefore(target, offset, bytes.length)
@@ -79,10 +80,4 @@ export function createRunWriter(): RunWriter {
       await behind.settle()
     },
   }
-}
-
-/** Small files and single sectors: waiting for another thread would take longer than writing. */
-export function writeThrough(fd: number, bytes: Uint8Array, offset: number): void {
-  let done = 0
-  while (done < bytes.length) done += writeSync(fd, bytes, done, bytes.length - done, offset + done)
 }

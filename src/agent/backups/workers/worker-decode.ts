@@ -2,6 +2,7 @@
 // on descriptors, and makes files only in staging.
 import type { DirectTarget } from '../../../blobs/direct-io.ts'
 import { type BlobReader, type BlobStore, type ByteRange, isLost } from '../../../blobs/store.ts'
+import { writeFully } from '../../../kit/files/write-fully.ts'
 import { FRAME_BYTES, ID_BYTES, packBlob } from '../format/format.ts'
 import type { FrameRow } from '../format/pack-table.ts'
 import { sectorRuns } from '../format/patched.ts'
@@ -9,7 +10,7 @@ import { CODEC_ZSTD, type Sealer } from '../format/seal.ts'
 import { decodeSpans, SPAN_BYTES, type Span, type SpanList } from '../format/spans.ts'
 import { BLOCK, FRAME } from './decode-jobs.ts'
 import { MADE, makeFile } from './new-files.ts'
-import { createRunWriter, type RunWriter, writeThrough } from './run-writer.ts'
+import { createRunWriter, type RunWriter } from './run-writer.ts'
 import { type DecodeJob, type DecodeResult, errorCode, type FetchedRange } from './worker-jobs.ts'
 
 /** Neighbouring frames are fetched together up to this size: one read from a disk, one request to an object store. */
@@ -272,7 +273,7 @@ async function writeBlocks(
 /** Through the page cache: sectors that follow each other at once. */
 function writePatch({ fd }: DirectTarget, bytes: Uint8Array, offset: number, sectors: number): undefined {
   for (const { from, start, length } of sectorRuns(sectors))
-    writeThrough(fd, bytes.subarray(from, from + length), offset + start)
+    writeFully(fd, bytes.subarray(from, from + length), offset + start)
 }
 
 /** Copies, since a message carries the whole of what an array is a view of. */

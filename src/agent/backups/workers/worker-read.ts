@@ -1,6 +1,5 @@
 // The reading side of a worker thread: reads files, splits them into blocks, hashes and compresses them. It works on
 // descriptors, and on names in directories that somebody else holds open.
-
 import { fstatSync } from 'node:fs'
 import { asBuffer } from '../../../kit/bytes.ts'
 import { openDescriptor } from '../../../kit/files/descriptor.ts'

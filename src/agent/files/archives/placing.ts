@@ -105,8 +105,10 @@ const NEVER = new AbortController().signal
 
 /** At the start, before anybody can put something in the way. What cannot be moved is left to its job, for a day. */
 export async function placeAllRests(server: ServerFiles, now: number): Promise<void> {
+  const names = readdirSync(server.folders.staging).filter((name) => name.startsWith(FOLDER))
+  if (names.length === 0) return
   using staging = openOwnFolder(server.folders.staging)
-  for (const name of readdirSync(server.folders.staging).filter((found) => found.startsWith(FOLDER))) {
+  for (const name of names) {
     const workId = name.slice(FOLDER.length)
     try {
       const placing = server.placements.resultOf(workId) ? undefined : readNote(staging, workId)

@@ -315,8 +315,8 @@ export function createUsage(deps: {
     async offset(record, mayFree) {
       const excess = () => atLeastNothing(smaller(record, missing(NOTHING)))
       if (scannedAt === Number.NEGATIVE_INFINITY || !isSome(excess())) return
-      // The deletion is done: what is in the way of this is not its answer.
       const mayOffset: MayFree = async (item) => item.bytes <= OFFSET_BY_MAX_BYTES && (await mayFree(item))
+      // The deletion is done: what is in the way of this is not its answer.
       const orReport = (error: unknown) => void (isFailure(explainDisk(error)) || deps.onUnexpected(error))
       try {
         if (!(await ownTrash.hasRecordsBeyond(RECORDS_BEYOND_QUOTA_BYTES))) return
