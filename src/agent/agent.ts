@@ -149,6 +149,7 @@ export function createAgent(deps: AgentDeps): LocalAgent {
       games.forget(serverId)
       uploads.forget(serverId)
       files.forget(serverId)
+      backups.forget(serverId).catch((err) => log.error({ err, serverId }, 'a server could not be forgotten'))
     },
   })
   const tasks = createTasks({

@@ -18,6 +18,8 @@ export interface ServerFolders {
 export interface Layout {
   servers: string
   backups: string
+  /** By which the next process knows again what of large files it has stored. It may go at any time. */
+  prints: string
   /** Changes and their results, until they are recorded. */
   journal: string
   /** Where facts lay before there was a journal. */
@@ -44,6 +46,7 @@ export function layout(dataDir: string): Layout {
   return {
     servers,
     backups: join(dataDir, 'backups'),
+    prints: join(dataDir, 'prints'),
     journal: join(dataDir, 'journal'),
     facts: join(dataDir, 'facts'),
     held: join(dataDir, 'held'),

@@ -90,6 +90,8 @@ export interface BackupsOfAgent extends AgentBackups {
   handlers: TaskHandlers<BackupsWork['kind']>
   /** Opens the store and finishes restores that a crash interrupted. */
   start(): Promise<void>
+  /** A server that is gone; its backups may be kept. */
+  forget(serverId: string): Promise<void>
   stop(): Promise<void>
   /**
    * An archive from the byte `start`, for the agent's own HTTP routes. The same bytes every time. The stream fails, and what
@@ -130,7 +132,7 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
       const { threads, blockHash, filesAtOnce, manifestSizes, offsite, onHealed } = options
       const blobs = { kind: 'local' as const, dir: layout.backups }
       const tuning = { nice, threads, blockHash, filesAtOnce, manifestSizes }
-      return await openRepository({ blobs, offsite, key, onHealed, ...tuning })
+      return await openRepository({ blobs, printFile: layout.prints, offsite, key, onHealed, ...tuning })
     })()
     return opening
   }
@@ -246,6 +248,11 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
           if (!isFailure(error, 'not_found')) options.onUnexpected(error, serverId)
         }
       }
+    },
+    async forget(serverId) {
+      const { latest, prints } = await repository()
+      latest.delete(serverId)
+      await prints.forget(serverId)
     },
     async stop() {
       await (await opening?.catch(() => undefined))?.close()

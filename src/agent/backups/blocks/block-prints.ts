@@ -1,7 +1,7 @@
 // Most stretches of a large file that has changed have not. A print (a keyed fingerprint) tells which, for a tenth of
-// the cost of hashing their blocks. It does not replace a block's name: its key is drawn when the store is opened, and
-// neither the key nor the prints ever leave memory. Without the key nobody can construct two stretches with the same
-// print; by chance it happens once in 2^113 pairs. See docs/decisions/0005-prints.md.
+// the cost of hashing their blocks. It does not replace a block's name: its key and the prints never leave this service.
+// Without the key nobody can construct two stretches with the same print; by chance it happens once in 2^113 pairs. See
+// docs/decisions/0005-prints.md.
 import { BLOCK_BYTES, ID_BYTES } from '../format/format.ts'
 import { GMAC_BYTES } from '../format/gmac.ts'
 
@@ -36,15 +36,33 @@ export function isPrintOf({ prints }: Prints, stretch: number, print: Buffer): b
   return end <= prints.length && print.compare(prints, at, end) === 0
 }
 
+/** A file of a server, by a name that only the cache understands. */
+export type NamedPrints = readonly [name: string, prints: Prints]
+
+/** Where prints outlive their process. */
+export interface KeptPrints {
+  read(): AsyncIterable<NamedPrints>
+  write(all: Iterable<NamedPrints>): Promise<void>
+  drop(): void
+}
+
 export interface PrintCache {
+  /** Once this resolves, what was kept is known too. */
+  load(): Promise<void>
   get(serverId: string, path: string): Prints | undefined
   set(serverId: string, path: string, prints: Prints): void
+  /** Nothing of the server is known or kept any more. */
+  forget(serverId: string): Promise<void>
+  /** Keeps them, if any are new. */
+  keep(): Promise<void>
 }
 
 /** Those that were made longest ago go first. */
-export function createPrintCache(bytesAtMost: number): PrintCache {
+export function createPrintCache(bytesAtMost: number, kept?: KeptPrints): PrintCache {
   const files = new Map<string, Prints>()
   let bytes = 0
+  let isNew = false
+  let loading: Promise<void> | undefined
   const keyOf = (serverId: string, path: string) => `${serverId}${path}`
   const sizeOf = (key: string, { prints, ids }: Prints) => 2 * key.length + prints.length + ids.length
 
@@ -54,17 +72,41 @@ export function createPrintCache(bytesAtMost: number): PrintCache {
     files.delete(key)
   }
 
+  function add(key: string, prints: Prints): void {
+    remove(key)
+    files.set(key, prints)
+    bytes += sizeOf(key, prints)
+    for (const oldest of files.keys()) {
+      if (bytes <= bytesAtMost) break
+      remove(oldest)
+    }
+  }
+
+  function load(): Promise<void> {
+    loading ??= (async () => {
+      for await (const [key, prints] of kept?.read() ?? []) add(key, prints)
+    })()
+    return loading
+  }
+
   return {
+    load,
+    async forget(serverId) {
+      await load()
+      const gone = [...files.keys()].filter((key) => key.startsWith(keyOf(serverId, '/')))
+      if (gone.length === 0) return
+      for (const key of gone) remove(key)
+      kept?.drop()
+      isNew = true
+    },
     get: (serverId, path) => files.get(keyOf(serverId, path)),
     set(serverId, path, prints) {
-      const key = keyOf(serverId, path)
-      remove(key)
-      files.set(key, prints)
-      bytes += sizeOf(key, prints)
-      for (const oldest of files.keys()) {
-        if (bytes <= bytesAtMost) break
-        remove(oldest)
-      }
+      add(keyOf(serverId, path), prints)
+      isNew = true
+    },
+    async keep() {
+      if (isNew) await kept?.write(files)
+      isNew = false
     },
   }
 }

@@ -56,6 +56,7 @@ export async function runBackup(
 ): Promise<BackupResult> {
   const startedAt = Date.now()
   const { serverId, backupId, bytesPerSecond } = request
+  await repository.prints.load()
   const { generation } = repository
   const { losses } = repository.index
   const isWhole = wholeCheck(repository, serverId, previous)

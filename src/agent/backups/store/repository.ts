@@ -29,6 +29,7 @@ import {
 import { createIndexWriter, listedPacks } from './index-blobs.ts'
 import { createPackFetches, type PackFetches } from './pack-fetch.ts'
 import { readPackTable, type WrittenPack } from './packs.ts'
+import { openPrintFile } from './print-file.ts'
 
 /**
  * So small an index gives way to that of a larger backup, which need not be copied then. It is done in one step, in which
@@ -41,6 +42,8 @@ const FILES_AT_ONCE = 1024
 
 export interface RepositoryConfig {
   blobs: BlobStoreAddress
+  /** Where prints are kept for the next process; nowhere by default. */
+  printFile?: string | undefined
   /** Opens the copy of the store, when it is first needed; there is none by default. */
   offsite?: (() => Promise<BlobStore>) | null | undefined
   /** 32 bytes, or null for a store in the clear. */
@@ -141,7 +144,9 @@ export async function openRepository(config: RepositoryConfig): Promise<Reposito
   const { blockHash } = await agreeOnKey(blobs, config.key, () => config.blockHash ?? fastestBlockHash())
   const sealer = createSealer(config.key, blockHash)
   const { key, nice = 0 } = config
-  const [printKey, spanKey] = [randomBytes(GMAC_KEY_BYTES), randomBytes(GMAC_KEY_BYTES)]
+  const keptPrints = config.printFile === undefined ? undefined : openPrintFile(config.printFile)
+  const printKey = keptPrints?.key ?? randomBytes(GMAC_KEY_BYTES)
+  const spanKey = randomBytes(GMAC_KEY_BYTES)
   const pool = createPool({ blobs: config.blobs, key, blockHash, printKey, spanKey, nice }, config.threads)
   /** One after another: each reads the list, adds to it and writes it. */
   let recording = Promise.resolve()
@@ -171,7 +176,7 @@ export async function openRepository(config: RepositoryConfig): Promise<Reposito
     packs: new Map<string, number>(),
     damagedBlobs: new Map<string, string>(),
     latest: new Map<string, LatestBackup>(),
-    prints: createPrintCache(PRINTS_BYTES),
+    prints: createPrintCache(PRINTS_BYTES, keptPrints),
     filesAtOnce: config.filesAtOnce ?? FILES_AT_ONCE,
     manifestSizes: config.manifestSizes ?? MANIFEST_SIZES,
     publish(packs: Map<string, number>, blocks: BlockIndex) {
@@ -203,7 +208,10 @@ export async function openRepository(config: RepositoryConfig): Promise<Reposito
       const doubtful = new Set(offsite ? named.filter((packId) => !repository.gone.has(packId)) : [])
       Object.assign(repository, loaded, { doubtful, generation: repository.generation + 1 })
     },
-    close: () => pool.close(),
+    async close() {
+      await repository.prints.keep()
+      await pool.close()
+    },
   }
   await repository.reload()
   return repository
