@@ -98,9 +98,10 @@ export function fail(code: ErrorCode, context: FailureContext | string = {}, cau
 export const serverDeleted = (): Failure =>
   fail('server_deleted', 'The server is deleted. Bring it back with `undelete` first.')
 
-/** A body that its schema takes and that is wrong all the same. */
-export function invalidField(path: string, message: string): Failure {
-  return fail('invalid_request', { detail: `The body is not valid: ${path} ${message}.`, errors: [{ path, message }] })
+/** What its schema takes, or has none, and is wrong all the same. */
+export function invalidField(path: string, message: string, part: 'body' | 'query' | 'form' = 'body'): Failure {
+  const detail = `The ${part} is not valid: ${path} ${message}.`
+  return fail('invalid_request', { detail, errors: [{ path, message }] })
 }
 
 export function isFailure(error: unknown, code?: ErrorCode): error is Failure {

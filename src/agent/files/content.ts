@@ -166,7 +166,7 @@ function checkReplaced(stats: BigIntStats | undefined, segments: Segments, optio
   if (stats && !stats.isFile()) throw fail('invalid_path', `${path} is not a regular file.`)
   if (stats && options.overwrite === false) throw fail('already_exists', `${path} already exists.`)
   if (options.ifMatch === undefined) return
-  if (!stats || (options.ifMatch !== '*' && options.ifMatch !== etagOf(stats)))
+  if (!stats || !isTagListed(options.ifMatch, etagOf(stats)))
     throw fail('precondition_failed', 'The file was changed since it was read.')
 }
 

@@ -13,7 +13,7 @@ import { ARCHIVE_MIME } from '../files/archives/formats.ts'
 import { aboutFieldAsync } from '../files/field-faults.ts'
 import { untrustedHeaders } from './disposition.ts'
 import type { LinkDoor } from './link-door.ts'
-import { httpDate, isUnchanged, rangeOf } from './ranges.ts'
+import { httpDate, isUnchanged, rangeOf, requireVersion } from './ranges.ts'
 import { sendStream } from './serve-file.ts'
 
 const SIZES_KEPT = 1000
@@ -123,6 +123,7 @@ async function send(whole: Whole, request: FastifyRequest, reply: FastifyReply, 
     'cache-control': 'private, no-cache',
     ...untrustedHeaders(whole.name),
   })
+  requireVersion(request.headers, whole)
   if (isUnchanged(request.headers, whole)) return reply.code(304).send()
   const sizeBytes = whole.sizeBytes ?? (request.headers.range === undefined ? null : await whole.measure())
   const range = sizeBytes === null ? undefined : rangeOf(request.headers, whole, sizeBytes)

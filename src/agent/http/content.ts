@@ -57,8 +57,10 @@ export function acceptContent(
   })
 }
 
-/** What the sender says it will send, so that it can be refused before the first byte. */
+/** What the sender says it will send, so that it can be refused before the first byte. A part is never taken for the whole. */
 export function announcedBytes({ headers }: FastifyRequest): number | undefined {
+  if (headers['content-range'] !== undefined)
+    throw fail('invalid_request', 'Content-Range is not supported here: send all of it at once, or in parts by tus.')
   const length = headers['content-length']
   return length === undefined ? undefined : Number(length)
 }

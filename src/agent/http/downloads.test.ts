@@ -63,6 +63,17 @@ test('a file is downloaded whole, in part, or not again', async (t) => {
   assert.equal((await get(url, { 'if-none-match': `"x", ${etag}` })).status, 304)
   assert.equal((await get(url, { 'if-modified-since': modified })).status, 304)
   const head = await get(url, {}, 'HEAD')
+  const [known, before] = [`"x", ${etag}`, new Date(Date.parse(modified) - 1000).toUTCString()]
+  for (const [condition, expected] of [
+    [{ 'if-match': known }, 206],
+    [{ 'if-match': '*' }, 206],
+    [{ 'if-match': '"x"' }, 412],
+    [{ 'if-unmodified-since': modified }, 206],
+    [{ 'if-unmodified-since': before }, 412],
+    [{ 'if-match': known, 'if-unmodified-since': before }, 206],
+    [{ 'if-unmodified-since': 'no time' }, 206],
+  ] as const)
+    assert.equal((await get(url, { range: 'bytes=2-4', ...condition })).status, expected)
   assert.deepEqual([head.status, head.text, head.headers.get('content-length')], [200, '', '10'])
   // A client has the last byte before the end of the file was read.
   await until(() => openDescriptors().every((path) => !path.includes(agent.folders.root)))
@@ -186,6 +197,7 @@ test('content is read with its tag and written only over the version that was re
   const changed = await put('two', { ifMatch: made.etag })
   assert.equal(changed.status, 200)
   assert.equal((await put('three', { ifMatch: made.etag })).body.code, 'precondition_failed')
+  assert.equal((await put('two', { ifMatch: `"x", ${changed.etag}` })).status, 200)
   assert.equal((await put('three', { overwrite: false })).body.code, 'already_exists')
   assert.equal((await put('x'.repeat(101))).body.code, 'too_large')
   assert.equal(agent.read('a.txt'), 'two')
@@ -195,7 +207,8 @@ test('content is read with its tag and written only over the version that was re
     [
       ['file.written', { path: '/a.txt', sizeBytes: 3 }],
       ['file.written', { path: '/a.txt', sizeBytes: 3 }],
+      ['file.written', { path: '/a.txt', sizeBytes: 3 }],
     ],
   )
-  assert.equal((await agent.agent.files.listTrash({ serverId })).items.length, 1)
+  assert.equal((await agent.agent.files.listTrash({ serverId })).items.length, 2)
 })

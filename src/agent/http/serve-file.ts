@@ -5,7 +5,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { fail } from '../../contract/errors.ts'
 import { type Content, streamContent } from '../files/content.ts'
 import { untrustedHeaders } from './disposition.ts'
-import { httpDate, isUnchanged, rangeOf } from './ranges.ts'
+import { httpDate, isUnchanged, rangeOf, requireVersion } from './ranges.ts'
 
 /** Closes the file. Resolves when the answer is over. */
 export async function serveFile(
@@ -23,6 +23,7 @@ export async function serveFile(
     'cache-control': 'private, no-cache',
     ...untrustedHeaders(content.name),
   })
+  requireVersion(request.headers, content)
   if (isUnchanged(request.headers, content)) return reply.code(304).send()
   const range = rangeOf(request.headers, content, sizeBytes)
   if (range === 'unsatisfiable')

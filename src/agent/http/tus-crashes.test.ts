@@ -7,7 +7,7 @@ import { request as httpRequest } from 'node:http'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { serverId, startAgent, until } from './agent.testing.ts'
-import { begun, create, MIB, offsetOf, patch, sha1 } from './tus.testing.ts'
+import { begun, call, create, MIB, offsetOf, patch, sha1 } from './tus.testing.ts'
 
 test('Space in the quota for the whole length is taken when the upload is created, and is held across restarts, so that no other upload can take it.', async (t) => {
   const agent = await startAgent(t)
@@ -68,6 +68,22 @@ test('After a crash in between, the next start completes this.', async (t) => {
   assert.equal((await agent.facts()).length, 1)
   assert.equal(await offsetOf(url), 4, 'a sender that missed the answer hears that it is done')
   assert.deepEqual(agent.staged(), [`done-${id}.json`])
+})
+
+test('a record that a disk has damaged costs its own upload alone', async (t) => {
+  const agent = await startAgent(t)
+  const [damaged, other] = [await begun(agent, 4), await begun(agent, 4, 'b.bin')]
+  const recordOf = (url: string) => join(agent.folders.staging, `part-${url.slice(url.lastIndexOf('/') + 1)}.json`)
+  for (const content of ['', '{"version":1,"id":"upl_']) {
+    writeFileSync(recordOf(damaged), content)
+    assert.equal((await call(damaged, 'HEAD')).status, 404)
+    assert.equal(await offsetOf(other), 0)
+  }
+  await agent.restart()
+  assert.equal((await call(damaged, 'HEAD')).status, 404)
+  assert.equal((await patch(other, 0, Buffer.from('full'))).status, 204)
+  assert.equal(agent.read('b.bin'), 'full')
+  assert.equal((await agent.agent.files.usage({ serverId })).reservedBytes, 0)
 })
 
 test('an upload that is finished again after a crash is told of once, under an id of its own', async (t) => {

@@ -1,6 +1,6 @@
 // Uploads as a form: the repeatable field `files`, what people's scripts for other panels send.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { fail } from '../../contract/errors.ts'
+import { invalidField } from '../../contract/errors.ts'
 import { bodyOf } from '../../http/bodies.ts'
 import type { OpenedLink } from '../../http/signed-links.ts'
 import { aboutField } from '../files/field-faults.ts'
@@ -56,6 +56,4 @@ async function* filesOf(parts: AsyncIterable<Part>): AsyncGenerator<NamedSource>
   if (count === 0) throw formFault('/files', 'is required')
 }
 
-function formFault(path: string, message: string) {
-  return fail('invalid_request', { detail: `The form is not valid: ${path} ${message}.`, errors: [{ path, message }] })
-}
+const formFault = (path: string, message: string) => invalidField(path, message, 'form')

@@ -70,7 +70,7 @@ const one = '/backups/{serverId}/{backupId}'
 const bodyErrors = ['too_large', 'unsupported_media_type', 'idempotency_conflict'] as const
 const readErrors = ['backup_not_ready', 'backup_damaged', 'agent_unreachable'] as const
 /** Only what reads packs needs the off-site store: all else of a backup is on the disk. */
-const contentErrors = [...readErrors, 'offsite_unreachable', 'range_not_satisfiable'] as const
+const contentErrors = [...readErrors, 'offsite_unreachable', 'precondition_failed', 'range_not_satisfiable'] as const
 
 export const downloadBackup = operation({
   id: 'downloadBackup',

@@ -173,7 +173,7 @@ export const readContent = operation({
     206: { description: 'The range that was asked for', bytes: true },
     304: { description: 'It is what `If-None-Match` names' },
   },
-  errors: [...pathErrors, 'range_not_satisfiable'],
+  errors: [...pathErrors, 'precondition_failed', 'range_not_satisfiable'],
 })
 
 export const writeContent = operation({

@@ -83,7 +83,14 @@ const download = {
     206: { description: 'The range that was asked for', bytes: true },
     304: { description: 'It is what `If-None-Match` names' },
   },
-  errors: [...shared, 'invalid_path', 'server_deleted', 'agent_unreachable', 'range_not_satisfiable'],
+  errors: [
+    ...shared,
+    'invalid_path',
+    'server_deleted',
+    'agent_unreachable',
+    'precondition_failed',
+    'range_not_satisfiable',
+  ],
 } as const
 
 export const LINK_OPERATIONS: readonly LinkOperation[] = [

@@ -273,6 +273,14 @@ onBothEngines('files', (engine) => {
     assert.equal(uploaded.source, 'link')
   })
 
+  test('content: a part of a file is never taken for all of it', async () => {
+    await writeFile(join(dir, 'whole.txt'), 'whole')
+    const headers = { 'content-range': 'bytes 0-3/8', 'content-type': 'application/octet-stream' }
+    const reply = await send(service, 'PUT', `/v1/game${at('/content')}?path=/whole.txt`, { headers, body: 'half' })
+    assert.deepEqual([reply.status, reply.body.code], [400, 'invalid_request'])
+    assert.equal(await readFile(join(dir, 'whole.txt'), 'utf8'), 'whole')
+  })
+
   test('content: If-None-Match creates a file, and replaces nothing', async () => {
     await mkdir(join(dir, 'world'))
     await writeFile(join(dir, 'there.txt'), 'old')

@@ -199,13 +199,8 @@ export function createGames(deps: {
 
 /** Two names for one thing: a cursor is the number of a line. */
 function lineBefore({ before, cursor }: Pick<ConsoleQuery, 'before' | 'cursor'>): number | null {
-  if (before !== undefined && cursor !== undefined) {
-    const fault = { path: '/cursor', message: 'cannot be given together with before' }
-    throw fail('invalid_request', {
-      detail: `The query is not valid: ${fault.path} ${fault.message}.`,
-      errors: [fault],
-    })
-  }
+  if (before !== undefined && cursor !== undefined)
+    throw invalidField('/cursor', 'cannot be given together with before', 'query')
   return before ?? (cursor === undefined ? null : Number(cursor))
 }
 

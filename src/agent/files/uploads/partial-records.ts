@@ -70,11 +70,12 @@ export function readRecord(folder: Directory, id: string): PartialRecord | undef
   return done && { ...done, isFinished: true }
 }
 
+/** A record that a disk has damaged is none: its sender begins anew, and the other uploads go on. */
 function readIfThere(folder: Directory, name: string): PartialRecord | undefined {
   try {
     return JSON.parse(readFileSync(addressOf(folder, name), 'utf8')) as PartialRecord
   } catch (error) {
-    if (hasCode(error, 'ENOENT')) return undefined
+    if (hasCode(error, 'ENOENT') || error instanceof SyntaxError) return undefined
     throw error
   }
 }
