@@ -74,7 +74,11 @@ export function createAgentServers(
 
     async hold({ serverId }) {
       const { root } = layout.server(serverId)
-      if (!existsSync(root)) return
+      if (!existsSync(root)) {
+        // A process before this one may have died in between.
+        deps.onRemoved(serverId)
+        return
+      }
       await mkdir(layout.held, { recursive: true, mode: 0o700 })
       const quiet = await deps.quiesce(serverId)
       try {

@@ -15,6 +15,7 @@ export interface LinkDetails {
     maxBytes: number
     ifMatch?: string | null
     ifNoneMatch?: string | null
+    ifUnmodifiedSince?: string | null
     overwrite?: boolean
   }
   'download-backup': BackupLink & ({ path: string } | { format: ArchiveFormat })

@@ -125,6 +125,7 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
   const busy = new Set<string>()
   const previews = createShares(BACKUP_PREVIEWS)
   let opening: Promise<Repository> | undefined
+  let forgetting: Promise<unknown> = Promise.resolve()
 
   function repository(): Promise<Repository> {
     opening ??= (async () => {
@@ -249,12 +250,17 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
         }
       }
     },
-    async forget(serverId) {
-      const { latest, prints } = await repository()
-      latest.delete(serverId)
-      await prints.forget(serverId)
+    forget(serverId) {
+      const forgotten = (async () => {
+        const { latest, prints } = await repository()
+        latest.delete(serverId)
+        await prints.forget(serverId)
+      })()
+      forgetting = Promise.allSettled([forgetting, forgotten])
+      return forgotten
     },
     async stop() {
+      await forgetting
       await (await opening?.catch(() => undefined))?.close()
     },
 

@@ -7,7 +7,7 @@ import { type Change, journaled } from './changes/changes.ts'
 import { placedWithParents } from './changes/new-parents.ts'
 import { inodeOf } from './changes/probes.ts'
 import { moveReplacing, moveToNewName, type Source } from './changes/replace.ts'
-import { describeAt, etagOf, isTagListed } from './reading/entries.ts'
+import { describeAt, etagOf, isTagListed, isTagListedWeakly } from './reading/entries.ts'
 import { FileStream } from './reading/file-stream.ts'
 import { guessByName } from './reading/mime.ts'
 import {
@@ -64,6 +64,8 @@ export interface WriteOptions {
   ifMatch?: string
   /** Tags that the file must not have; `*` for nothing may have the name. */
   ifNoneMatch?: string
+  /** In milliseconds: the file must not have changed in a later second. Without `ifMatch` only. */
+  ifUnmodifiedSince?: number
   /** False refuses to replace anything. */
   overwrite?: boolean
   maxBytes?: number
@@ -162,12 +164,17 @@ export function checkTarget(server: ServerFiles, segments: Segments, options: Wr
 function checkReplaced(stats: BigIntStats | undefined, segments: Segments, options: WriteOptions): void {
   const path = JSON.stringify(formatPath(segments))
   if (!stats) checkNewName(segments.at(-1) ?? '')
-  if (stats && options.ifNoneMatch !== undefined && isTagListed(options.ifNoneMatch, etagOf(stats))) throw taken(path)
+  if (stats && options.ifNoneMatch !== undefined && isTagListedWeakly(options.ifNoneMatch, etagOf(stats)))
+    throw taken(path)
   if (stats && !stats.isFile()) throw fail('invalid_path', `${path} is not a regular file.`)
   if (stats && options.overwrite === false) throw fail('already_exists', `${path} already exists.`)
-  if (options.ifMatch === undefined) return
-  if (!stats || !isTagListed(options.ifMatch, etagOf(stats)))
-    throw fail('precondition_failed', 'The file was changed since it was read.')
+  if (!isWanted(stats, options)) throw fail('precondition_failed', 'The file was changed since it was read.')
+}
+
+function isWanted(stats: BigIntStats | undefined, { ifMatch, ifUnmodifiedSince }: WriteOptions): boolean {
+  if (ifMatch !== undefined) return stats !== undefined && isTagListed(ifMatch, etagOf(stats))
+  if (!stats || ifUnmodifiedSince === undefined) return true
+  return !(Number(stats.mtimeMs / 1000n) * 1000 > ifUnmodifiedSince)
 }
 
 const taken = (path: string) => fail('precondition_failed', `${path} is there already.`)
@@ -195,7 +202,7 @@ async function roomToPlace(server: ServerFiles, segments: Segments, options: Roo
   return await roomForParents(server, [segments], (parents) => options.clear(sum(parents, records)))
 }
 
-interface PlaceOptions extends Pick<WriteOptions, 'ifMatch' | 'ifNoneMatch' | 'overwrite'> {
+interface PlaceOptions extends Pick<WriteOptions, 'ifMatch' | 'ifNoneMatch' | 'ifUnmodifiedSince' | 'overwrite'> {
   /** For a file that is not synced yet: resolves once it is, and the server's files may be touched. */
   ready?: Promise<unknown> | undefined
   /** Room for the record of what is replaced, where it was taken before. */

@@ -13,7 +13,7 @@ import { isSomethingMountedBeneath } from './sandbox/walk.ts'
 import { bytes, request, serverId, startServer } from './server.testing.ts'
 import { fillTree } from './trees.testing.ts'
 import { writeBatch } from './uploads/batch.ts'
-import type { PartialRecord } from './uploads/partial-records.ts'
+import { recordOf } from './uploads/partial-records.testing.ts'
 import { createPartialUploads } from './uploads/partial-uploads.ts'
 
 const FILES = {
@@ -202,18 +202,7 @@ promise('an upload in parts goes on where it stopped', async (t) => {
   const { server, endures, reset } = await start(t)
   const uploads = createPartialUploads(server, async () => {})
   const text = 'two'
-  const upload = (id: string): PartialRecord => ({
-    version: 1,
-    id,
-    uploadId: 'upl',
-    cause: { tokenId: 'tok', requestId: 'req', ip: null, userAgent: null },
-    directory: '/',
-    path: '/a/server.properties',
-    overwrite: true,
-    sizeBytes: text.length,
-    metadata: {},
-    isFinished: false,
-  })
+  const upload = (id: string) => recordOf(id, { path: '/a/server.properties', sizeBytes: text.length })
   let id = newId('upl')
   await endures({
     reset() {

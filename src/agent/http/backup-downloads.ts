@@ -13,7 +13,7 @@ import { ARCHIVE_MIME } from '../files/archives/formats.ts'
 import { aboutFieldAsync } from '../files/field-faults.ts'
 import { untrustedHeaders } from './disposition.ts'
 import type { LinkDoor } from './link-door.ts'
-import { httpDate, isUnchanged, rangeOf, requireVersion } from './ranges.ts'
+import { isUnchanged, rangeOf, requireVersion, versionHeaders } from './ranges.ts'
 import { sendStream } from './serve-file.ts'
 
 const SIZES_KEPT = 1000
@@ -116,14 +116,8 @@ export function createBackupDownloads({ backups, door }: { backups: BackupsOfAge
 }
 
 async function send(whole: Whole, request: FastifyRequest, reply: FastifyReply, signal: AbortSignal) {
-  reply.headers({
-    etag: whole.etag,
-    'last-modified': httpDate(whole.modifiedAt),
-    'accept-ranges': 'bytes',
-    'cache-control': 'private, no-cache',
-    ...untrustedHeaders(whole.name),
-  })
   requireVersion(request.headers, whole)
+  reply.headers(versionHeaders(whole))
   if (isUnchanged(request.headers, whole)) return reply.code(304).send()
   const sizeBytes = whole.sizeBytes ?? (request.headers.range === undefined ? null : await whole.measure())
   const range = sizeBytes === null ? undefined : rangeOf(request.headers, whole, sizeBytes)
@@ -132,7 +126,7 @@ async function send(whole: Whole, request: FastifyRequest, reply: FastifyReply, 
       detail: `It has ${sizeBytes} bytes.`,
       headers: { 'content-range': `bytes */${sizeBytes}` },
     })
-  reply.header('content-type', whole.mime)
+  reply.headers({ ...untrustedHeaders(whole.name), 'content-type': whole.mime })
   const start = range?.start ?? 0
   const end = range ? range.end + 1 : sizeBytes
   if (end !== null) reply.header('content-length', end - start)

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { fail } from '../../contract/errors.ts'
 import { bodyOf } from '../../http/bodies.ts'
 import { whileClientStays } from '../../http/client-left.ts'
+import { timeOf } from '../../http/dates.ts'
 import type { Forward } from '../../http/forward.ts'
 import { openContent, writeContent } from '../files/content.ts'
 import { aboutField, aboutFieldAsync } from '../files/field-faults.ts'
@@ -37,12 +38,13 @@ export function acceptContent(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   return door.transfer('write-content', link, async (opened, signal) => {
-    const { path, maxBytes, ifMatch, ifNoneMatch, overwrite } = opened.detail
+    const { path, maxBytes, ifMatch, ifNoneMatch, ifUnmodifiedSince, overwrite } = opened.detail
     const expectedBytes = announcedBytes(request)
     const { entry, etag, created } = await aboutFieldAsync('/path', () =>
       writeContent(files.server(opened.serverId), path, bodyOf(request.raw, { signal }), {
         ...(typeof ifMatch === 'string' ? { ifMatch } : {}),
         ...(typeof ifNoneMatch === 'string' ? { ifNoneMatch } : {}),
+        ...(typeof ifUnmodifiedSince === 'string' ? { ifUnmodifiedSince: timeOf(ifUnmodifiedSince) } : {}),
         overwrite: overwrite !== false,
         maxBytes,
         ...(expectedBytes === undefined ? {} : { expectedBytes }),

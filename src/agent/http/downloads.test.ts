@@ -60,6 +60,9 @@ test('a file is downloaded whole, in part, or not again', async (t) => {
   assert.deepEqual([changed.status, changed.text], [200, '0123456789'])
   const beyond = await get(url, { range: 'bytes=10-' })
   assert.deepEqual([beyond.status, beyond.headers.get('content-range')], [416, 'bytes */10'])
+  // Nobody saves a refusal under the name of the file.
+  for (const refused of [beyond, await get(url, { 'if-match': '"x"' })])
+    assert.equal(refused.headers.get('content-disposition'), null)
   assert.equal((await get(url, { 'if-none-match': `"x", ${etag}` })).status, 304)
   assert.equal((await get(url, { 'if-modified-since': modified })).status, 304)
   const head = await get(url, {}, 'HEAD')
@@ -72,6 +75,9 @@ test('a file is downloaded whole, in part, or not again', async (t) => {
     [{ 'if-unmodified-since': before }, 412],
     [{ 'if-match': known, 'if-unmodified-since': before }, 206],
     [{ 'if-unmodified-since': 'no time' }, 206],
+    [{ 'if-unmodified-since': '1' }, 206],
+    [{ 'if-match': `W/${etag}` }, 412],
+    [{ 'if-none-match': `W/${etag}` }, 304],
   ] as const)
     assert.equal((await get(url, { range: 'bytes=2-4', ...condition })).status, expected)
   assert.deepEqual([head.status, head.text, head.headers.get('content-length')], [200, '', '10'])

@@ -1,7 +1,8 @@
 // Which part of a file a request asks for, and whether it has it already (RFC 9110).
 import type { IncomingHttpHeaders } from 'node:http'
 import { fail } from '../../contract/errors.ts'
-import { isTagListed } from '../files/reading/entries.ts'
+import { httpDate, timeOf } from '../../http/dates.ts'
+import { isTagListed, isTagListedWeakly } from '../files/reading/entries.ts'
 
 export interface ByteRange {
   start: number
@@ -39,21 +40,25 @@ export function rangeOf(headers: IncomingHttpHeaders, version: Version, sizeByte
 /** For a client that wants no other version than the one it knows. */
 export function requireVersion(headers: IncomingHttpHeaders, { etag, modifiedAt }: Version): void {
   const tags = headers['if-match']
-  const since = Date.parse(headers['if-unmodified-since'] ?? '')
+  const since = timeOf(headers['if-unmodified-since'])
   const isWanted = tags !== undefined ? isTagListed(tags, etag) : !(wholeSeconds(modifiedAt) > since)
   if (!isWanted) throw fail('precondition_failed', 'It is another version than the one that was asked for.')
 }
 
 export function isUnchanged(headers: IncomingHttpHeaders, { etag, modifiedAt }: Version): boolean {
   const tags = headers['if-none-match']
-  if (tags !== undefined) return isTagListed(tags, etag)
-  const since = Date.parse(headers['if-modified-since'] ?? '')
-  return wholeSeconds(modifiedAt) <= since
+  if (tags !== undefined) return isTagListedWeakly(tags, etag)
+  return wholeSeconds(modifiedAt) <= timeOf(headers['if-modified-since'])
 }
 
-/** As a header has it, in milliseconds. Nothing is before or after a time that is none. */
 const wholeSeconds = (date: Date) => Math.floor(date.getTime() / 1000) * 1000
 
-export function httpDate(date: Date): string {
-  return date.toUTCString()
+/** Of every answer that has the version or says that the client has it. */
+export function versionHeaders({ etag, modifiedAt }: Version) {
+  return {
+    etag,
+    'last-modified': httpDate(modifiedAt),
+    'accept-ranges': 'bytes',
+    'cache-control': 'private, no-cache',
+  }
 }

@@ -5,7 +5,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { fail } from '../../contract/errors.ts'
 import { type Content, streamContent } from '../files/content.ts'
 import { untrustedHeaders } from './disposition.ts'
-import { httpDate, isUnchanged, rangeOf, requireVersion } from './ranges.ts'
+import { isUnchanged, rangeOf, requireVersion, versionHeaders } from './ranges.ts'
 
 /** Closes the file. Resolves when the answer is over. */
 export async function serveFile(
@@ -15,15 +15,9 @@ export async function serveFile(
   signal: AbortSignal,
 ): Promise<FastifyReply> {
   using file = content.file
-  const { etag, modifiedAt, sizeBytes } = content
-  reply.headers({
-    etag,
-    'last-modified': httpDate(modifiedAt),
-    'accept-ranges': 'bytes',
-    'cache-control': 'private, no-cache',
-    ...untrustedHeaders(content.name),
-  })
+  const { name, mime, sizeBytes } = content
   requireVersion(request.headers, content)
+  reply.headers(versionHeaders(content))
   if (isUnchanged(request.headers, content)) return reply.code(304).send()
   const range = rangeOf(request.headers, content, sizeBytes)
   if (range === 'unsatisfiable')
@@ -32,7 +26,7 @@ export async function serveFile(
       headers: { 'content-range': `bytes */${sizeBytes}` },
     })
   const { start, end } = range ?? { start: 0, end: sizeBytes - 1 }
-  reply.headers({ 'content-type': content.mime, 'content-length': end - start + 1 })
+  reply.headers({ ...untrustedHeaders(name), 'content-type': mime, 'content-length': end - start + 1 })
   if (range) reply.code(206).header('content-range', `bytes ${start}-${end}/${sizeBytes}`)
   if (request.method === 'HEAD' || sizeBytes === 0) return reply.send(request.method === 'HEAD' ? undefined : '')
   const stream = streamContent(file, { start, end })

@@ -2,12 +2,14 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { readFileSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, renameSync, rmSync, statSync, truncateSync, unlinkSync, writeFileSync } from 'node:fs'
 import { request as httpRequest } from 'node:http'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { serverId, startAgent, until } from './agent.testing.ts'
 import { begun, call, create, MIB, offsetOf, patch, sha1 } from './tus.testing.ts'
+
+const idOf = (url: string) => url.slice(url.lastIndexOf('/') + 1)
 
 test('Space in the quota for the whole length is taken when the upload is created, and is held across restarts, so that no other upload can take it.', async (t) => {
   const agent = await startAgent(t)
@@ -73,17 +75,49 @@ test('After a crash in between, the next start completes this.', async (t) => {
 test('a record that a disk has damaged costs its own upload alone', async (t) => {
   const agent = await startAgent(t)
   const [damaged, other] = [await begun(agent, 4), await begun(agent, 4, 'b.bin')]
-  const recordOf = (url: string) => join(agent.folders.staging, `part-${url.slice(url.lastIndexOf('/') + 1)}.json`)
-  for (const content of ['', '{"version":1,"id":"upl_']) {
-    writeFileSync(recordOf(damaged), content)
-    assert.equal((await call(damaged, 'HEAD')).status, 404)
+  const recordOf = (url: string) => join(agent.folders.staging, `part-${idOf(url)}.json`)
+  const whole = JSON.parse(readFileSync(recordOf(damaged), 'utf8'))
+  const { sizeBytes, ...part } = whole
+  const shapes = [null, [], {}, 5, 'x', part, { ...whole, sizeBytes: -sizeBytes }, { ...whole, id: 'upl_other' }]
+  for (const content of ['', '{"version":1,"id":"upl_', ...shapes.map((shape) => JSON.stringify(shape))]) {
+    const url = await begun(agent, 4, 'c.bin')
+    writeFileSync(recordOf(url), content)
+    assert.equal((await call(url, 'HEAD')).status, 404, content)
     assert.equal(await offsetOf(other), 0)
   }
+  writeFileSync(recordOf(damaged), '{')
   await agent.restart()
   assert.equal((await call(damaged, 'HEAD')).status, 404)
   assert.equal((await patch(other, 0, Buffer.from('full'))).status, 204)
   assert.equal(agent.read('b.bin'), 'full')
   assert.equal((await agent.agent.files.usage({ serverId })).reservedBytes, 0)
+  assert.deepEqual(
+    agent.staged().filter((name) => name.startsWith('part-')),
+    [],
+  )
+})
+
+test('the space of an upload whose record was damaged is free for its sender to begin anew', async (t) => {
+  const agent = await startAgent(t)
+  await agent.agent.files.setQuota({ serverId, quotaBytes: 10 * MIB, maxEntries: null })
+  const recordOf = (url: string) => join(agent.folders.staging, `part-${idOf(url)}.json`)
+  const damaged = await begun(agent, 6 * MIB)
+  writeFileSync(recordOf(damaged), '{bad')
+  assert.equal((await call(damaged, 'DELETE')).status, 404)
+  assert.equal((await create(await agent.uploadUrl(), 6 * MIB, 'again.bin')).status, 201)
+})
+
+test('a record that cannot be removed keeps no other upload from being taken up', async (t) => {
+  const agent = await startAgent(t)
+  const urls = [await begun(agent, MIB), await begun(agent, MIB, 'b.bin'), await begun(agent, MIB, 'c.bin')]
+  const ids = urls.map(idOf).sort()
+  const blocked = join(agent.folders.staging, `part-${ids[0]}.json`)
+  unlinkSync(blocked)
+  mkdirSync(blocked)
+  await agent.restart()
+  const others = urls.filter((url) => idOf(url) !== ids[0])
+  for (const url of others) assert.equal(await offsetOf(url), 0)
+  assert.equal((await agent.agent.files.usage({ serverId })).reservedBytes, 2 * MIB)
 })
 
 test('an upload that is finished again after a crash is told of once, under an id of its own', async (t) => {

@@ -105,8 +105,11 @@ export function createTusUploads(deps: {
     },
     async start() {
       await forEachServer(async (uploads) => {
-        await uploads.recover()
-        for (const { record, lastByteAt } of uploads.list()) deps.door.renew(record.uploadId, lastByteAt)
+        try {
+          await uploads.recover()
+        } finally {
+          for (const { record, lastByteAt } of uploads.list()) deps.door.renew(record.uploadId, lastByteAt)
+        }
       })
       // However many there are, the start does not wait for them.
       sweeping = renewFinished()

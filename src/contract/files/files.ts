@@ -192,6 +192,8 @@ export const writeContent = operation({
   headers: {
     'If-Match':
       'The `ETag` of the file as it was read, or `*` for any: `precondition_failed` if it has another, or is gone',
+    'If-Unmodified-Since':
+      'A date: `precondition_failed` if the file was changed in a later second. Without `If-Match` only, which tells more',
     'If-None-Match': '`*`: `precondition_failed` if anything has the name. An `ETag`: if the file has it',
   },
   rawBody: {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { chmod, lstat, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { chmod, lstat, mkdir, readdir, readFile, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, beforeEach, test } from 'node:test'
 import { onBothEngines } from '../../../test/support/engines.ts'
@@ -279,6 +279,26 @@ onBothEngines('files', (engine) => {
     const reply = await send(service, 'PUT', `/v1/game${at('/content')}?path=/whole.txt`, { headers, body: 'half' })
     assert.deepEqual([reply.status, reply.body.code], [400, 'invalid_request'])
     assert.equal(await readFile(join(dir, 'whole.txt'), 'utf8'), 'whole')
+  })
+
+  test('content: a file that was changed since a time, or has another tag, is not replaced', async () => {
+    const path = join(dir, 'since.txt')
+    await writeFile(path, 'old')
+    const at2026 = (second: string) => `Thu, 19 Nov 2026 10:00:0${second} GMT`
+    await utimes(path, new Date(), new Date('2026-11-19T10:00:01.9Z'))
+    const { headers } = await send(service, 'GET', `/v1/game${at('/content')}?path=/since.txt`)
+    const etag = headers.get('etag') ?? ''
+    const put = async (conditions: Record<string, string>, name = 'since.txt') => {
+      const headers = { ...conditions, 'content-type': 'application/octet-stream' }
+      return (await send(service, 'PUT', `/v1/game${at('/content')}?path=/${name}`, { headers, body: 'new' })).status
+    }
+    assert.equal(await put({ 'if-unmodified-since': at2026('0') }), 412)
+    assert.equal(await put({ 'if-match': `W/${etag}` }), 412)
+    assert.equal(await put({ 'if-match': '"x"', 'if-unmodified-since': at2026('1') }), 412)
+    assert.equal(await readFile(path, 'utf8'), 'old')
+    assert.equal(await put({ 'if-unmodified-since': at2026('1') }), 200)
+    assert.equal(await put({ 'if-unmodified-since': 'yesterday' }), 200)
+    assert.equal(await put({ 'if-unmodified-since': at2026('0') }, 'nothing-there.txt'), 201)
   })
 
   test('content: If-None-Match creates a file, and replaces nothing', async () => {

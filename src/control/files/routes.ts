@@ -49,10 +49,12 @@ export function contentRoutes(api: Api, service: Files, forward: Forward, maxByt
   serve(api, files.writeContent, async ({ actor, params, query, request, reply }) => {
     const { path, overwrite = true } = query
     const { 'if-match': ifMatch = null, 'if-none-match': ifNoneMatch = null } = request.headers
+    const { 'if-unmodified-since': ifUnmodifiedSince = null } = request.headers
     const link = await service.linkForContent(actor, params.serverId, 'write-content', {
       path,
       ifMatch,
       ifNoneMatch,
+      ifUnmodifiedSince,
       overwrite,
       maxBytes,
     })

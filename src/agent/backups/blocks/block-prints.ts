@@ -2,6 +2,7 @@
 // the cost of hashing their blocks. It does not replace a block's name: its key and the prints never leave this service.
 // Without the key nobody can construct two stretches with the same print; by chance it happens once in 2^113 pairs. See
 // docs/decisions/0005-prints.md.
+import { createMutex } from '../../../kit/waiting/mutex.ts'
 import { BLOCK_BYTES, ID_BYTES } from '../format/format.ts'
 import { GMAC_BYTES } from '../format/gmac.ts'
 
@@ -63,6 +64,8 @@ export function createPrintCache(bytesAtMost: number, kept?: KeptPrints): PrintC
   let bytes = 0
   let isNew = false
   let loading: Promise<void> | undefined
+  /** Who forgets while they are being kept would see them come back. */
+  const inTurn = createMutex()
   const keyOf = (serverId: string, path: string) => `${serverId}${path}`
   const sizeOf = (key: string, { prints, ids }: Prints) => 2 * key.length + prints.length + ids.length
 
@@ -91,22 +94,23 @@ export function createPrintCache(bytesAtMost: number, kept?: KeptPrints): PrintC
 
   return {
     load,
-    async forget(serverId) {
-      await load()
-      const gone = [...files.keys()].filter((key) => key.startsWith(keyOf(serverId, '/')))
-      if (gone.length === 0) return
-      for (const key of gone) remove(key)
-      kept?.drop()
-      isNew = true
-    },
+    forget: (serverId) =>
+      inTurn(async () => {
+        await load()
+        for (const key of files.keys()) if (key.startsWith(keyOf(serverId, '/'))) remove(key)
+        // Also where none is known: what was kept may have had to give way here.
+        kept?.drop()
+        isNew = true
+      }),
     get: (serverId, path) => files.get(keyOf(serverId, path)),
     set(serverId, path, prints) {
       add(keyOf(serverId, path), prints)
       isNew = true
     },
-    async keep() {
-      if (isNew) await kept?.write(files)
-      isNew = false
-    },
+    keep: () =>
+      inTurn(async () => {
+        if (isNew) await kept?.write(files)
+        isNew = false
+      }),
   }
 }

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, lstatSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { layout } from '../../layout.ts'
 import { startAgent, temporaryFolder } from '../backups.testing.ts'
-import { type NamedPrints, PRINTED_FROM_BYTES } from '../blocks/block-prints.ts'
+import { createPrintCache, type NamedPrints, PRINTED_FROM_BYTES } from '../blocks/block-prints.ts'
 import { BLOCK_BYTES } from '../format/format.ts'
 import { openPrintFile } from './print-file.ts'
 
@@ -68,6 +69,49 @@ test('a file that cannot be written or read costs nothing but its prints', async
   await taken.write(some(2))
   assert.deepEqual(await Array.fromAsync(taken.read()), [])
   assert.ok(!existsSync(join(folder, 'prints.new')))
+  mkdirSync(join(folder, 'other.new/inside'), { recursive: true })
+  const blocked = openPrintFile(join(folder, 'other'))
+  await blocked.write(some(2))
+  assert.deepEqual(await Array.fromAsync(blocked.read()), [])
+})
+
+test('what is no regular file in its place is neither followed nor waited for', async (t) => {
+  const folder = temporaryFolder(t)
+  const [path, victim] = [join(folder, 'prints'), join(folder, 'victim')]
+  writeFileSync(victim, 'mine')
+  for (const name of [path, `${path}.new`]) execFileSync('mkfifo', [name])
+  const file = openPrintFile(path)
+  assert.deepEqual(await Array.fromAsync(file.read()), [])
+  symlinkSync(victim, `${path}.new`)
+  await file.write(some(2))
+  assert.equal(readFileSync(victim, 'utf8'), 'mine')
+  assert.ok(lstatSync(path).isFile())
+})
+
+test('what a process that was killed has begun to write goes with the next start', async (t) => {
+  const path = join(temporaryFolder(t), 'prints')
+  await openPrintFile(path).write(some(2))
+  writeFileSync(`${path}.new`, 'gamekeeper')
+  assert.equal((await Array.fromAsync(openPrintFile(path).read())).length, 2)
+  assert.ok(!existsSync(`${path}.new`))
+})
+
+test('of a server that is gone nothing is kept, whatever was under way', async (t) => {
+  const path = join(temporaryFolder(t), 'prints')
+  const prints = { prints: new Uint8Array(16), ids: new Uint8Array(32) }
+  const kept = async () => (await Array.fromAsync(openPrintFile(path).read())).map(([name]) => name)
+  const cache = createPrintCache(10_000, openPrintFile(path))
+  for (const serverId of ['srv_a', 'srv_b']) cache.set(serverId, '/region', prints)
+  await Promise.all([cache.keep(), cache.forget('srv_a')])
+  assert.ok(!existsSync(path))
+  await cache.keep()
+  assert.deepEqual(await kept(), ['srv_b/region'])
+
+  // It had to give way in memory, and is in the file.
+  for (let index = 0; index < 1000; index++) cache.set('srv_c', `/${index}`, prints)
+  assert.equal(cache.get('srv_b', '/region'), undefined)
+  await cache.forget('srv_b')
+  assert.ok(!existsSync(path))
 })
 
 test('the prints of large files outlive their process, and not their server', async (t) => {

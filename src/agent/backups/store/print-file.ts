@@ -2,7 +2,7 @@
 // after that. What is missing here or damaged costs that backup time and nothing else; so nothing is synced, and a process
 // that is killed leaves what the one before it has left. See docs/decisions/0005-prints.md.
 import { randomBytes } from 'node:crypto'
-import { readSync, renameSync, rmSync } from 'node:fs'
+import { lstatSync, readSync, renameSync, rmSync } from 'node:fs'
 import { type Descriptor, openDescriptor } from '../../../kit/files/descriptor.ts'
 import { writeFully } from '../../../kit/files/write-fully.ts'
 import { createTurns } from '../../../kit/waiting/turns.ts'
@@ -24,6 +24,9 @@ export interface PrintFile extends KeptPrints {
 }
 
 export function openPrintFile(path: string): PrintFile {
+  const draft = `${path}.new`
+  // Of a process that was killed while it wrote.
+  removeIfPossible(draft)
   const found = readKey(path)
   const key = found ?? randomBytes(GMAC_KEY_BYTES)
   const gmac = createGmac(key)
@@ -44,14 +47,22 @@ export function openPrintFile(path: string): PrintFile {
     },
     async write(all) {
       try {
-        await writeAll(`${path}.new`, key, gmac, all)
-        renameSync(`${path}.new`, path)
+        removeIfPossible(draft)
+        await writeAll(draft, key, gmac, all)
+        renameSync(draft, path)
       } catch {
-        rmSync(`${path}.new`, { force: true })
+        removeIfPossible(draft)
       }
     },
     drop: () => rmSync(path, { force: true }),
   }
+}
+
+/** Where it cannot be, nothing is kept. */
+function removeIfPossible(path: string): void {
+  try {
+    rmSync(path, { force: true })
+  } catch {}
 }
 
 function readKey(path: string): Buffer | undefined {
@@ -64,7 +75,7 @@ function readKey(path: string): Buffer | undefined {
 
 async function writeAll(path: string, key: Uint8Array, gmac: Gmac, all: Iterable<NamedPrints>): Promise<void> {
   const turn = createTurns(SHARE)
-  using file = openDescriptor(path, 'w', 0o600)
+  using file = openDescriptor(path, 'wx', 0o600)
   const header = Buffer.concat([MAGIC, key])
   writeFully(file.fd, Buffer.concat([header, gmac(header)]))
   for (const [name, { prints, ids }] of all) {
@@ -107,9 +118,10 @@ function readBytes(file: Descriptor, at: number, length: number): Buffer | undef
   }
 }
 
+/** A regular file: any other could make whoever opens or reads it wait. */
 function openIfThere(path: string): Descriptor | undefined {
   try {
-    return openDescriptor(path, 'r')
+    return lstatSync(path).isFile() ? openDescriptor(path, 'r') : undefined
   } catch {
     return undefined
   }

@@ -209,8 +209,11 @@ export async function openRepository(config: RepositoryConfig): Promise<Reposito
       Object.assign(repository, loaded, { doubtful, generation: repository.generation + 1 })
     },
     async close() {
-      await repository.prints.keep()
-      await pool.close()
+      try {
+        await repository.prints.keep()
+      } finally {
+        await pool.close()
+      }
     },
   }
   await repository.reload()

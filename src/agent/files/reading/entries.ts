@@ -19,9 +19,14 @@ export function etagOf(stats: EntryStats): string {
   return `"${stats.ino.toString(36)}-${stats.size.toString(36)}-${stats.mtimeNs.toString(36)}"`
 }
 
-/** Whether a list of entity tags, as in `If-None-Match`, names this one; `*` names any. */
+/** Whether a list of entity tags, as in `If-Match`, names this one; `*` names any. A weak tag names none for certain. */
 export function isTagListed(list: string, etag: string): boolean {
-  return list.trim() === '*' || list.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag)
+  return list.trim() === '*' || list.split(',').some((tag) => tag.trim() === etag)
+}
+
+/** The same as in `If-None-Match`, where a weak tag is as good. */
+export function isTagListedWeakly(list: string, etag: string): boolean {
+  return isTagListed(list.replace(/(^|,)\s*W\//g, '$1'), etag)
 }
 
 export function describe(parent: Directory, name: string, stats: EntryStats): FileEntry {

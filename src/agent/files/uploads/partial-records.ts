@@ -14,6 +14,7 @@ import {
   fsyncDirectory,
   fsyncFile,
   renameAt,
+  statsIfThere,
   unlinkAt,
 } from '../sandbox/directory.ts'
 
@@ -64,20 +65,39 @@ export async function writeRecord(folder: Directory, record: PartialRecord): Pro
 }
 
 export function readRecord(folder: Directory, id: string): PartialRecord | undefined {
-  const open = readIfThere(folder, recordName(id))
+  const open = readIfThere(folder, recordName(id), id)
   if (open) return open
-  const done = readIfThere(folder, doneName(id))
+  const done = readIfThere(folder, doneName(id), id)
   return done && { ...done, isFinished: true }
 }
 
-/** A record that a disk has damaged is none: its sender begins anew, and the other uploads go on. */
-function readIfThere(folder: Directory, name: string): PartialRecord | undefined {
+/** A record that was damaged is none: its sender begins anew, and the other uploads go on. */
+function readIfThere(folder: Directory, name: string, id: string): PartialRecord | undefined {
   try {
-    return JSON.parse(readFileSync(addressOf(folder, name), 'utf8')) as PartialRecord
+    const found = JSON.parse(readFileSync(addressOf(folder, name), 'utf8'))
+    return isRecordOf(id, found) ? found : undefined
   } catch (error) {
-    if (hasCode(error, 'ENOENT') || error instanceof SyntaxError) return undefined
+    if (hasCode(error, 'ENOENT', 'EISDIR', 'ELOOP') || error instanceof SyntaxError) return undefined
     throw error
   }
+}
+
+function isRecordOf(id: string, found: Partial<PartialRecord> | null): found is PartialRecord {
+  if (found?.version !== 1 || found.id !== id) return false
+  const { uploadId, directory, path, sizeBytes, overwrite, isFinished, cause, metadata } = found
+  return (
+    [uploadId, directory, path].every((text) => typeof text === 'string') &&
+    [overwrite, isFinished].every((flag) => typeof flag === 'boolean') &&
+    [cause, metadata].every((part) => typeof part === 'object' && part !== null) &&
+    Number.isSafeInteger(sizeBytes) &&
+    Number(sizeBytes) >= 0
+  )
+}
+
+/** When the last of an upload was written that has no record; 0 where only marks of it are left. */
+export function leftAt(folder: Directory, id: string): number {
+  const left = statsIfThere(folder, partName(id)) ?? statsIfThere(folder, recordName(id))
+  return left ? Number(left.mtimeMs) : 0
 }
 
 /** Resolves once it is on disk that the upload is done. From now on its time counts. */

@@ -1,8 +1,7 @@
 // Files that arrive in pieces, over many requests and restarts. The length of the part file is the offset: after a
 // crash of the process it is exact, and after a power cut it is what the file system has kept, which may be less than
 // was acknowledged; the sender asks before it resumes. The bytes are synced before the file is moved into place.
-import { createHash } from 'node:crypto'
-import { fstatSync, ftruncateSync } from 'node:fs'
+import { fstatSync } from 'node:fs'
 import { fail, isFailure } from '../../../contract/errors.ts'
 import { UNFINISHED_UPLOADS_MAX } from '../../../contract/fixed-limits.ts'
 import { createTurns } from '../../../kit/waiting/turns.ts'
@@ -11,7 +10,6 @@ import {
   createFileAt,
   type Directory,
   fsyncFile,
-  type OpenFile,
   openForUpdateAt,
   openOwnFolder,
   statsIfThere,
@@ -21,31 +19,27 @@ import { parsePath } from '../sandbox/paths.ts'
 import type { ServerFiles } from '../server-files.ts'
 import { type Amount, blocksIn, spaceOf } from '../space/amounts.ts'
 import type { Reservation } from '../space/reservation.ts'
+import { type Checksum, discardUnchecked, receiveChecked, verifying } from './checked-bytes.ts'
 import { createFinishedUploads } from './finished-uploads.ts'
 import {
   doneIds,
   doneName,
   dropPart,
   dropPartial,
+  type FoundPartial,
   isPartialId,
+  leftAt,
   listPartials,
-  mark,
   markDone,
   type PartialRecord,
   partName,
   readRecord,
-  unmark,
   writeRecord,
 } from './partial-records.ts'
-import { type ReceiveOptions, receiveBytes, type Space, spaceFrom } from './receive.ts'
+import { receiveBytes, spaceFrom } from './receive.ts'
 
 /** Refusals that trying again will not change. */
 const FINAL = ['already_exists', 'invalid_path', 'not_found'] as const
-
-export interface Checksum {
-  algorithm: string
-  base64: string
-}
 
 export interface PartialState {
   record: PartialRecord
@@ -96,8 +90,24 @@ export function createPartialUploads(
     return { record, offset, lastByteAt: stats ? Number(stats.mtimeMs) : 0 }
   }
 
-  function require(folder: Directory, id: string): PartialState {
+  /** One whose record cannot be read now keeps nobody from the others. */
+  function stateIfReadable(folder: Directory, id: string): PartialState | undefined {
+    try {
+      return stateOf(folder, id)
+    } catch {
+      return undefined
+    }
+  }
+
+  /** What is left of an upload whose record is damaged goes as soon as anybody asks for it: its sender begins anew. */
+  function find(folder: Directory, id: string): PartialState | undefined {
     const state = stateOf(folder, id)
+    if (!state && unfinished.has(id)) remove(folder, id)
+    return state
+  }
+
+  function require(folder: Directory, id: string): PartialState {
+    const state = find(folder, id)
     if (!state) throw fail('not_found', 'No such upload, or it has expired.')
     return state
   }
@@ -210,7 +220,7 @@ export function createPartialUploads(
 
     find(id) {
       using folder = open()
-      return stateOf(folder, id)
+      return find(folder, id)
     },
 
     async append(id, source, { signal, checksum }) {
@@ -245,80 +255,57 @@ export function createPartialUploads(
     async recover() {
       using folder = open()
       const turn = createTurns(server.files.share)
-      for (const { id, uncheckedFrom } of listPartials(folder)) {
+      await forEach(listPartials(folder), async ({ id, uncheckedFrom }) => {
         if (turn.due()) await turn.take()
         if (uncheckedFrom !== undefined) discardUnchecked(folder, id, uncheckedFrom)
         const state = stateOf(folder, id)
         if (state) await takeUp(folder, state).catch(ignoreRefusal)
         else remove(folder, id)
-      }
+      })
     },
 
     async expire(before, isBusy, signal) {
       using folder = open()
-      for (const { id, uncheckedFrom } of listPartials(folder)) {
-        const state = stateOf(folder, id)
-        if (!isBusy(id) && state && state.lastByteAt < before) remove(folder, id, uncheckedFrom)
+      const expireOne = ({ id, uncheckedFrom }: FoundPartial) => {
+        const at = stateOf(folder, id)?.lastByteAt ?? leftAt(folder, id)
+        if (!isBusy(id) && at < before) remove(folder, id, uncheckedFrom)
       }
-      for await (const { id, at } of done(folder, signal)) {
+      await forEach(listPartials(folder), expireOne)
+      await forEach(done(folder, signal), ({ id, at }) => {
         if (at >= before) finished.found(folder, id)
         else if (!isBusy(id)) finished.drop(folder, id)
-      }
+      })
     },
 
     list() {
       using folder = open()
-      return listPartials(folder).flatMap(({ id }) => stateOf(folder, id) ?? [])
+      return listPartials(folder).flatMap(({ id }) => stateIfReadable(folder, id) ?? [])
     },
 
     async *finishedSince(since, signal) {
       using folder = open()
       for await (const { id, at } of done(folder, signal)) {
-        const state = at >= since ? stateOf(folder, id) : undefined
+        const state = at >= since ? stateIfReadable(folder, id) : undefined
         if (state) yield state
       }
     },
   }
 }
 
+/** What fails for one, fails after the others had their turn. */
+async function forEach<T>(all: Iterable<T> | AsyncIterable<T>, work: (one: T) => void | Promise<void>): Promise<void> {
+  let failure: { error: unknown } | undefined
+  for await (const one of all) {
+    try {
+      await work(one)
+    } catch (error) {
+      failure ??= { error }
+    }
+  }
+  if (failure) throw failure.error
+}
+
 /** It is tried again when the sender comes back, and the sender hears of it then. */
 function ignoreRefusal(error: unknown): void {
   if (!isFailure(error)) throw error
-}
-
-function discardUnchecked(folder: Directory, id: string, offset: number): void {
-  if (statsIfThere(folder, partName(id))) {
-    using file = openForUpdateAt(folder, partName(id))
-    if (Number(file.stats.size) > offset) ftruncateSync(file.fd, offset)
-  }
-  unmark(folder, id, offset)
-}
-
-/** All of it or nothing, also when the process dies. */
-async function receiveChecked(
-  folder: Directory,
-  id: string,
-  file: OpenFile,
-  source: AsyncIterable<Uint8Array>,
-  space: Space,
-  options: ReceiveOptions & { at: number },
-): Promise<number> {
-  mark(folder, id, options.at)
-  try {
-    return await receiveBytes(file, source, space, options)
-  } catch (error) {
-    ftruncateSync(file.fd, options.at)
-    throw error
-  } finally {
-    unmark(folder, id, options.at)
-  }
-}
-
-async function* verifying(source: AsyncIterable<Uint8Array>, { algorithm, base64 }: Checksum) {
-  const hash = createHash(algorithm)
-  for await (const chunk of source) {
-    hash.update(chunk)
-    yield chunk
-  }
-  if (hash.digest('base64') !== base64) throw fail('checksum_mismatch', 'The bytes do not match their checksum.')
 }
