@@ -33,8 +33,6 @@ async function paste(service: TestService, examples: readonly string[], folder: 
   writeFileSync(launcher, `#!/bin/sh\nshift 3\nexec "${process.execPath}" "${BINARY}" "$@"\n`, { mode: 0o755 })
   return run('bash', ['-euo', 'pipefail', '-xc', examples.join('\n')], folder, {
     PATH: `${folder}:${process.env.PATH}`,
-    // Each command is a process of its own.
-    NODE_COMPILE_CACHE: join(folder, 'compiled'),
     GAMEKEEPER_URL: service.url,
     GAMEKEEPER_TOKEN: service.adminToken,
   })

@@ -35,13 +35,22 @@ export function createLineCleaner(): TransformStream<Uint8Array, string> {
   })
 }
 
-const segments = new Intl.Segmenter()
 const WIDE = /\p{Emoji_Presentation}|[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60]/u
+
+const ASCII = /^[ -~]*$/
+let segmenter: Intl.Segmenter | undefined
+
+/** What a terminal shows as one. A segmenter is made only where it is needed, as that takes a tenth of a whole command. */
+function* charactersOf(text: string): Generator<string> {
+  if (ASCII.test(text)) return yield* text
+  segmenter ??= new Intl.Segmenter()
+  for (const { segment } of segmenter.segment(text)) yield segment
+}
 
 /** How many columns a terminal gives to it. */
 function widthOf(text: string): number {
   let width = 0
-  for (const { segment } of segments.segment(text)) width += WIDE.test(segment) ? 2 : 1
+  for (const character of charactersOf(text)) width += WIDE.test(character) ? 2 : 1
   return width
 }
 
@@ -94,10 +103,10 @@ function cutLastColumn(cells: string[][], columns: readonly { title: string }[],
     const last = row.at(-1) ?? ''
     if (widthOf(last) <= room) continue
     let [cut, width] = ['', 1]
-    for (const { segment } of segments.segment(last)) {
-      width += widthOf(segment)
+    for (const character of charactersOf(last)) {
+      width += widthOf(character)
       if (width > room) break
-      cut += segment
+      cut += character
     }
     row[row.length - 1] = `${cut}…`
   }
