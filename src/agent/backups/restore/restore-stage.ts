@@ -7,7 +7,7 @@ import type { ManifestMeta } from '../format/manifest.ts'
 import type { PackSource } from '../store/decode-pack.ts'
 import { createBuilder, LARGE_BYTES } from './restore-build.ts'
 import { type Staged, stagedFolder, stagedName } from './restore-staged.ts'
-import { SYNCED_ONE_BY_ONE, type SyncedName, syncFileSystem, syncStaged } from './restore-sync.ts'
+import { SYNCED_ONE_BY_ONE, type SyncedName, syncEarly, syncFileSystem, syncStaged } from './restore-sync.ts'
 import { createStagedQueue } from './staged-queue.ts'
 
 const WINDOW_FILES = 256
@@ -23,6 +23,8 @@ const WINDOWS_AT_ONCE = 3
 const SMALL_WAITING = 8192
 /** Where files are smaller than this on average, there is little to decode, and they would wait for large ones in vain. */
 const WORTH_WAITING_BYTES = 16 * 1024
+/** Each time there are so many more, the system begins to write them while others are made: less is left for the last sync. */
+export const SYNCED_EARLY_FILES = 32_768
 
 export interface Stager {
   /** Makes a folder for what belongs into one directory. */
@@ -63,11 +65,24 @@ export function createStager(
   /** What to sync, while it is little. */
   const names: SyncedName[] = []
   const builder = createBuilder(source, staging)
+  const earlySyncs = createWorkGroup(1)
+  let unsynced = 0
+
+  function noteUnsynced(files: number): void {
+    unsynced += files
+    if (unsynced < SYNCED_EARLY_FILES || earlySyncs.isFull()) return
+    unsynced = 0
+    earlySyncs.start(syncEarly(staging))
+  }
 
   /** Resolves when another may be started. */
   async function start(entries: Staged[], onBuilt?: () => void): Promise<void> {
     const building = builder.build(entries).finally(onBuilt)
-    windows.start(building.then(({ files, bytes }) => onStaged(files, bytes)))
+    const built = building.then(({ files, bytes }) => {
+      noteUnsynced(files)
+      onStaged(files, bytes)
+    })
+    windows.start(built)
     await windows.room()
     if (windows.hasFailed()) await windows.drain()
   }
@@ -120,10 +135,17 @@ export function createStager(
       while (small.length > 0) await startSmall()
       await windows.drain()
     },
-    abandon: windows.ended,
+    async abandon() {
+      await windows.ended()
+      await earlySyncs.ended()
+    },
     count: () => count,
     diskBytes: builder.diskBytes,
     made: () => builder.made(count),
-    sync: () => (names.length > SYNCED_ONE_BY_ONE ? syncFileSystem(staging) : syncStaged(staging, names)),
+    async sync() {
+      await earlySyncs.drain()
+      if (names.length > SYNCED_ONE_BY_ONE) await syncFileSystem(staging)
+      else await syncStaged(staging, names)
+    },
   }
 }

@@ -72,3 +72,16 @@ async function isSyncedThere(sandbox: Sandbox, path: string[]): Promise<boolean>
 export async function syncFileSystem(directory: Directory): Promise<void> {
   await promisify(execFile)('sync', ['-f', `/proc/${process.pid}/fd/${directory.fd}`])
 }
+
+/**
+ * Ahead of the last one, for what is there by now. That it could not begin matters to nobody. An error of the disk does: the kernel tells
+ * of it once, and the last one may not hear of it.
+ */
+export async function syncEarly(directory: Directory): Promise<void> {
+  try {
+    await syncFileSystem(directory)
+  } catch (error) {
+    const hasBegun = typeof (error as { code?: unknown }).code !== 'string'
+    if (hasBegun) throw error
+  }
+}
