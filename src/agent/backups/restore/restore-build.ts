@@ -18,7 +18,7 @@ import { decodeJobs, type WantedBlock } from '../workers/decode-jobs.ts'
 import { MADE } from '../workers/new-files.ts'
 import { attributesOf, MADE_MODE, setAttributes, setMadeAttributes } from './restore-attributes.ts'
 import { createMadeList } from './restore-journal.ts'
-import { type Staged, stagedFolder, stagedName } from './restore-staged.ts'
+import { type Staged, stagedFolder } from './restore-staged.ts'
 
 /** From this size on a file is written around the page cache. */
 export const LARGE_BYTES = 1024 * 1024
@@ -67,7 +67,7 @@ export function createBuilder(source: PackSource & { serverId: string }, staging
     return held
   }
 
-  const addressIn = (window: Window, staged: Staged) => addressOf(openParent(window, staged.folder), stagedName(staged))
+  const addressIn = (window: Window, staged: Staged) => addressOf(openParent(window, staged.folder), staged.name)
 
   function buildSymlink(window: Window, staged: Staged): void {
     const { entry, number } = staged
@@ -94,16 +94,16 @@ export function createBuilder(source: PackSource & { serverId: string }, staging
   }
 
   function openFile(window: Window, staged: Staged): OpenedFile {
-    const { entry, number, folder } = staged
+    const { entry, folder, name } = staged
     const { opened } = window
-    const file = opened.use(createDescriptorAt(openParent(window, folder), stagedName(staged), MADE_MODE))
+    const file = opened.use(createDescriptorAt(openParent(window, folder), name, MADE_MODE))
     const direct = entry.sizeBytes >= LARGE_BYTES ? opened.use(openDirect(file)) : undefined
     const target = { fd: file.fd, directFd: direct?.fd ?? -1 }
     const { end, writtenBytes } = collectBlocks(repository, entry, target, window)
     // Blocks of zeros are not written, so they become holes again. What grows as it is written is slower to write.
     if (end < entry.sizeBytes || target.directFd >= 0) ftruncateSync(target.fd, entry.sizeBytes)
     diskBytes += spaceOf(writtenBytes)
-    return { entry, number, folder, target }
+    return { ...staged, target }
   }
 
   function noteMade(rows: Float64Array): void {

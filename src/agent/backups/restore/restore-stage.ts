@@ -6,7 +6,7 @@ import type { KeyedEntry } from '../format/entries.ts'
 import type { ManifestMeta } from '../format/manifest.ts'
 import type { PackSource } from '../store/decode-pack.ts'
 import { createBuilder, LARGE_BYTES } from './restore-build.ts'
-import { type Staged, stagedFolder, stagedName } from './restore-staged.ts'
+import { type Staged, stagedAs, stagedFolder } from './restore-staged.ts'
 import { SYNCED_ONE_BY_ONE, type SyncedName, syncEarly, syncFileSystem, syncStaged } from './restore-sync.ts'
 import { createStagedQueue } from './staged-queue.ts'
 
@@ -104,8 +104,8 @@ export function createStager(
     if (small.length > 0) await startSmall()
   }
 
-  function noteName(name: SyncedName): void {
-    if (names.length <= SYNCED_ONE_BY_ONE) names.push(name)
+  function noteName({ folder, name }: SyncedName): void {
+    if (names.length <= SYNCED_ONE_BY_ONE) names.push({ folder, name })
   }
 
   return {
@@ -116,8 +116,8 @@ export function createStager(
       return folderCount++
     },
     add(entry, folder) {
-      const staged = { entry, number: count, folder }
-      noteName({ folder, name: stagedName(staged) })
+      const staged = stagedAs(entry, count, folder)
+      noteName(staged)
       if (entry.sizeBytes < LARGE_BYTES) small.add(staged)
       else {
         large.push(staged)

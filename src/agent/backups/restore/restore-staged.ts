@@ -10,6 +10,8 @@ export interface Staged {
   number: number
   /** In staging, for the directory that it belongs into. */
   folder: number | undefined
+  /** The name that it is built under. */
+  name: string
 }
 
 export interface StagedPlace {
@@ -24,9 +26,11 @@ export interface StagedFolders extends Disposable {
 
 export const stagedFolder = (folder: number) => `d${folder}`
 
-/** The name that it is built under. */
-export function stagedName({ entry: { path }, number, folder }: Staged): string {
-  return folder === undefined ? String(number) : path.slice(path.lastIndexOf('/') + 1)
+export function stagedAs(entry: KeyedEntry, number: number, folder: number | undefined): Staged {
+  // The path is decoded anew each time that it is asked for.
+  const { path } = entry
+  const name = folder === undefined ? String(number) : path.slice(path.lastIndexOf('/') + 1)
+  return { entry, number, folder, name }
 }
 
 /** For sections during which no folder is moved. What has come back from its place is under its number, wherever it was. */

@@ -196,13 +196,14 @@ function replace(run: Run, wanted: KeyedEntry, live: Checked): void {
 const madeBy = ({ made, stager }: Run): Amount => sum(made, { bytes: stager.diskBytes(), entries: 0 })
 
 function create(run: Run, wanted: KeyedEntry): void {
-  const path = segmentsOf(wanted.path)
-  const parent = parentOf(wanted.path)
+  const { path: wantedPath } = wanted
+  const path = segmentsOf(wantedPath)
+  const parent = parentOf(wantedPath)
   run.made = sum(run.made, { bytes: wanted.kind === 'directory' ? BLOCK_BYTES : 0, entries: 1 })
   run.touched.add(parent)
   if (wanted.kind === 'directory') {
     const folder = run.stager.addFolder()
-    run.folders.set(wanted.path, folder)
+    run.folders.set(wantedPath, folder)
     run.journal.add('mkdir', { path, folder })
     noteDirectory(run, wanted, undefined)
   } else if (wanted.hardLink !== null && isChosen(run, wanted.hardLink)) {
