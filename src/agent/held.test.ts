@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { FilesOfAgent } from './files/index.ts'
-import { serverId, startAgent } from './http/agent.testing.ts'
+import { serverId, startAgent, until } from './http/agent.testing.ts'
 
 const FILES = 400
 
@@ -27,6 +27,15 @@ test('a sweep that is under way makes no second folder for a server that is put 
   assert.ok(!existsSync(folders.root))
   await agent.servers.unhold({ serverId })
   assert.equal(readFileSync(at('world.dat'), 'utf8'), 'years of work')
+})
+
+test('of a server that was put aside by a process that died at once, the prints go when that is done again', async (t) => {
+  const { agent, dataDir, folders } = await startAgent(t)
+  await agent.servers.hold({ serverId })
+  writeFileSync(join(dataDir, 'prints'), 'kept')
+  await agent.servers.hold({ serverId })
+  await until(() => !existsSync(join(dataDir, 'prints')))
+  assert.ok(!existsSync(folders.root))
 })
 
 test('an emptied trash is told of also when the server is put aside meanwhile', async (t) => {

@@ -7,7 +7,7 @@ import { type Change, journaled } from './changes/changes.ts'
 import { placedWithParents } from './changes/new-parents.ts'
 import { inodeOf } from './changes/probes.ts'
 import { moveReplacing, moveToNewName, type Source } from './changes/replace.ts'
-import { describeAt, etagOf, isTagListed, isTagListedWeakly } from './reading/entries.ts'
+import { describeAt, etagOf, isTagListedWeakly, isWanted, type WantedVersion } from './reading/entries.ts'
 import { FileStream } from './reading/file-stream.ts'
 import { guessByName } from './reading/mime.ts'
 import {
@@ -47,9 +47,8 @@ export function openContent(server: ServerFiles, path: string): Content {
   return {
     file,
     name,
-    etag: etagOf(file.stats),
+    ...versionOf(file.stats),
     sizeBytes: Number(file.stats.size),
-    modifiedAt: new Date(Number(file.stats.mtimeMs)),
     mime: guessByName(name)?.mime ?? 'application/octet-stream',
   }
 }
@@ -59,13 +58,9 @@ export function streamContent(file: OpenFile, range?: { start: number; end: numb
   return new FileStream(file.release(), range)
 }
 
-export interface WriteOptions {
-  /** The tag that the file must have; `*` for any file that is there. */
-  ifMatch?: string
+export interface WriteOptions extends WantedVersion {
   /** Tags that the file must not have; `*` for nothing may have the name. */
   ifNoneMatch?: string
-  /** In milliseconds: the file must not have changed in a later second. Without `ifMatch` only. */
-  ifUnmodifiedSince?: number
   /** False refuses to replace anything. */
   overwrite?: boolean
   maxBytes?: number
@@ -168,14 +163,11 @@ function checkReplaced(stats: BigIntStats | undefined, segments: Segments, optio
     throw taken(path)
   if (stats && !stats.isFile()) throw fail('invalid_path', `${path} is not a regular file.`)
   if (stats && options.overwrite === false) throw fail('already_exists', `${path} already exists.`)
-  if (!isWanted(stats, options)) throw fail('precondition_failed', 'The file was changed since it was read.')
+  const isAsRead = stats ? isWanted(versionOf(stats), options) : options.ifMatch === undefined
+  if (!isAsRead) throw fail('precondition_failed', 'The file was changed since it was read.')
 }
 
-function isWanted(stats: BigIntStats | undefined, { ifMatch, ifUnmodifiedSince }: WriteOptions): boolean {
-  if (ifMatch !== undefined) return stats !== undefined && isTagListed(ifMatch, etagOf(stats))
-  if (!stats || ifUnmodifiedSince === undefined) return true
-  return !(Number(stats.mtimeMs / 1000n) * 1000 > ifUnmodifiedSince)
-}
+const versionOf = (stats: BigIntStats) => ({ etag: etagOf(stats), modifiedAt: new Date(Number(stats.mtimeMs)) })
 
 const taken = (path: string) => fail('precondition_failed', `${path} is there already.`)
 

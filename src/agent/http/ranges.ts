@@ -2,17 +2,13 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { fail } from '../../contract/errors.ts'
 import { httpDate, timeOf } from '../../http/dates.ts'
-import { isTagListed, isTagListedWeakly } from '../files/reading/entries.ts'
+import { wholeSeconds } from '../../kit/files/file-times.ts'
+import { isTagListedWeakly, isWanted, type Version } from '../files/reading/entries.ts'
 
 export interface ByteRange {
   start: number
   /** Included. */
   end: number
-}
-
-export interface Version {
-  etag: string
-  modifiedAt: Date
 }
 
 /** Undefined means all of it: no range, several ranges, another unit or text that is not a range. */
@@ -38,11 +34,10 @@ export function rangeOf(headers: IncomingHttpHeaders, version: Version, sizeByte
 }
 
 /** For a client that wants no other version than the one it knows. */
-export function requireVersion(headers: IncomingHttpHeaders, { etag, modifiedAt }: Version): void {
-  const tags = headers['if-match']
-  const since = timeOf(headers['if-unmodified-since'])
-  const isWanted = tags !== undefined ? isTagListed(tags, etag) : !(wholeSeconds(modifiedAt) > since)
-  if (!isWanted) throw fail('precondition_failed', 'It is another version than the one that was asked for.')
+export function requireVersion(headers: IncomingHttpHeaders, version: Version): void {
+  const ifUnmodifiedSince = timeOf(headers['if-unmodified-since'])
+  if (!isWanted(version, { ifMatch: headers['if-match'], ifUnmodifiedSince }))
+    throw fail('precondition_failed', 'It is another version than the one that was asked for.')
 }
 
 export function isUnchanged(headers: IncomingHttpHeaders, { etag, modifiedAt }: Version): boolean {
@@ -50,8 +45,6 @@ export function isUnchanged(headers: IncomingHttpHeaders, { etag, modifiedAt }: 
   if (tags !== undefined) return isTagListedWeakly(tags, etag)
   return wholeSeconds(modifiedAt) <= timeOf(headers['if-modified-since'])
 }
-
-const wholeSeconds = (date: Date) => Math.floor(date.getTime() / 1000) * 1000
 
 /** Of every answer that has the version or says that the client has it. */
 export function versionHeaders({ etag, modifiedAt }: Version) {

@@ -298,6 +298,9 @@ onBothEngines('files', (engine) => {
     assert.equal(await readFile(path, 'utf8'), 'old')
     assert.equal(await put({ 'if-unmodified-since': at2026('1') }), 200)
     assert.equal(await put({ 'if-unmodified-since': 'yesterday' }), 200)
+    await utimes(path, new Date(), '-1.5')
+    assert.equal(await put({ 'if-unmodified-since': 'Wed, 31 Dec 1969 23:59:57 GMT' }), 412)
+    assert.equal(await put({ 'if-unmodified-since': 'Wed, 31 Dec 1969 23:59:58 GMT' }), 200)
     assert.equal(await put({ 'if-unmodified-since': at2026('0') }, 'nothing-there.txt'), 201)
   })
 

@@ -1,4 +1,7 @@
-// Times of files as Node sets them.
+// Times of files as Node sets them, and as headers have them.
+
+/** In milliseconds. */
+export const wholeSeconds = (date: Date) => Math.floor(date.getTime() / 1000) * 1000
 
 /**
  * Node takes times as seconds in a double, which today are 238 ns apart: the first that is not before the time. Late

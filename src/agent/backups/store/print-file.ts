@@ -2,12 +2,14 @@
 // after that. What is missing here or damaged costs that backup time and nothing else; so nothing is synced, and a process
 // that is killed leaves what the one before it has left. See docs/decisions/0005-prints.md.
 import { randomBytes } from 'node:crypto'
-import { lstatSync, readSync, renameSync, rmSync } from 'node:fs'
+import { renameSync, rmSync } from 'node:fs'
 import { type Descriptor, openDescriptor } from '../../../kit/files/descriptor.ts'
+import { readFully } from '../../../kit/files/read-fully.ts'
 import { writeFully } from '../../../kit/files/write-fully.ts'
 import { createTurns } from '../../../kit/waiting/turns.ts'
 import type { KeptPrints, NamedPrints } from '../blocks/block-prints.ts'
 import { createGmac, GMAC_BYTES, GMAC_KEY_BYTES, type Gmac } from '../format/gmac.ts'
+import { OPEN_FILE } from '../tree/unchanged.ts'
 
 const MAGIC = Buffer.from('gamekeeper prints 1\n')
 const KEY_END = MAGIC.length + GMAC_KEY_BYTES
@@ -107,21 +109,16 @@ const copyOf = (record: Buffer, from: number, to: number) => new Uint8Array(reco
 function readBytes(file: Descriptor, at: number, length: number): Buffer | undefined {
   const bytes = Buffer.allocUnsafe(length)
   try {
-    for (let done = 0; done < length; ) {
-      const count = readSync(file.fd, bytes, done, length - done, at + done)
-      if (count === 0) return undefined
-      done += count
-    }
-    return bytes
+    return readFully(file.fd, bytes, length, at) === length ? bytes : undefined
   } catch {
     return undefined
   }
 }
 
-/** A regular file: any other could make whoever opens or reads it wait. */
+/** Never waits, and follows no link. */
 function openIfThere(path: string): Descriptor | undefined {
   try {
-    return lstatSync(path).isFile() ? openDescriptor(path, 'r') : undefined
+    return openDescriptor(path, OPEN_FILE)
   } catch {
     return undefined
   }

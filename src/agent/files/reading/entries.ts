@@ -1,6 +1,7 @@
 // What a caller is told about one thing on disk.
 import type { FileEntry, FileKind } from '../../../contract/agent/agent-files.ts'
 import { hasCode } from '../../../kit/files/errno.ts'
+import { wholeSeconds } from '../../../kit/files/file-times.ts'
 import { type Directory, lstatAt, readlinkAt } from '../sandbox/directory.ts'
 import { explained } from '../sandbox/errors.ts'
 import type { EntryStats } from '../sandbox/looked.ts'
@@ -20,13 +21,31 @@ export function etagOf(stats: EntryStats): string {
 }
 
 /** Whether a list of entity tags, as in `If-Match`, names this one; `*` names any. A weak tag names none for certain. */
-export function isTagListed(list: string, etag: string): boolean {
+function isTagListed(list: string, etag: string): boolean {
   return list.trim() === '*' || list.split(',').some((tag) => tag.trim() === etag)
 }
 
 /** The same as in `If-None-Match`, where a weak tag is as good. */
 export function isTagListedWeakly(list: string, etag: string): boolean {
   return isTagListed(list.replace(/(^|,)\s*W\//g, '$1'), etag)
+}
+
+export interface Version {
+  etag: string
+  modifiedAt: Date
+}
+
+export interface WantedVersion {
+  /** The tags of which it must have one; `*` for any. */
+  ifMatch?: string | undefined
+  /** In milliseconds: it must not be of a later second. Nothing is later than what is no time. */
+  ifUnmodifiedSince?: number | undefined
+}
+
+/** By its tag, and only without one by its time, which tells less. */
+export function isWanted({ etag, modifiedAt }: Version, { ifMatch, ifUnmodifiedSince }: WantedVersion): boolean {
+  if (ifMatch !== undefined) return isTagListed(ifMatch, etag)
+  return ifUnmodifiedSince === undefined || !(wholeSeconds(modifiedAt) > ifUnmodifiedSince)
 }
 
 export function describe(parent: Directory, name: string, stats: EntryStats): FileEntry {
