@@ -63,6 +63,9 @@ export interface BlockIndex {
   readonly losses: number
   isDamaged(block: number): boolean
   frameOf(block: number): number
+  /** Where it is in its frame, decoded. */
+  innerOf(block: number): number
+  lengthOf(block: number): number
   /**
    * For the workers: the first 64 bits of every block's id, in shared memory. Made when it is first asked for, and anew
    * as the index grows.
@@ -214,12 +217,19 @@ class Index implements BlockIndex {
   }
 
   place(block: number): BlockPlace {
-    const [inner, length] = [this.blocks.get(block, BLOCK.inner), this.blocks.get(block, BLOCK.length)]
-    return { ...this.framePlace(this.frameOf(block)), inner, length }
+    return { ...this.framePlace(this.frameOf(block)), inner: this.innerOf(block), length: this.lengthOf(block) }
   }
 
   frameOf(block: number): number {
     return this.blocks.get(block, BLOCK.frame)
+  }
+
+  innerOf(block: number): number {
+    return this.blocks.get(block, BLOCK.inner)
+  }
+
+  lengthOf(block: number): number {
+    return this.blocks.get(block, BLOCK.length)
   }
 
   addTable(packId: string, table: Uint8Array, shift = 0): void {

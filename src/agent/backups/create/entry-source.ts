@@ -141,6 +141,8 @@ interface Opened {
   isWhatWasSeen: boolean
 }
 
+const NOT_OPENED: Opened = { file: undefined, isWhatWasSeen: true }
+
 const inodeKeyOf = ({ stats: { dev, ino } }: WalkEntry) => `${dev} ${ino}`
 const statsOf = ({ fd }: Descriptor) => fstatSync(fd, { bigint: true })
 
@@ -198,17 +200,18 @@ function createReadStarter({ repository, serverId, reader, notes, onPatched }: E
   }
 
   return (found: WalkEntry, queued: QueuedEntry, before: StoredEntry | undefined): Opened => {
-    const { size, nlink, ino } = found.stats
-    if (size === 0n) {
+    const { nlink, ino } = found.stats
+    const { sizeBytes } = queued.entry
+    if (sizeBytes === 0) {
       queued.isReady = true
-      return { file: undefined, isWhatWasSeen: true }
+      return NOT_OPENED
     }
     const done = (outcome: JoinedReads, as: ReadAs) => settle(queued, outcome, as)
-    const isSmall = size < PRINTED_FROM_BYTES
+    const isSmall = sizeBytes < PRINTED_FROM_BYTES
     const mustFlush = takesFlush(found, queued)
     if (isSmall && nlink === 1n && !mustFlush) {
       reader.addNamed(found, done)
-      return { file: undefined, isWhatWasSeen: true }
+      return NOT_OPENED
     }
     let file: Descriptor
     try {

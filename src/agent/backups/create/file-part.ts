@@ -74,7 +74,7 @@ export class Part implements FileRange {
     return this.file.stats.ctimeNs
   }
   get isPrinted(): boolean {
-    return this.size >= PRINTED_FROM_BYTES
+    return Number(this.size) >= PRINTED_FROM_BYTES
   }
   get known(): Prints | null {
     const { known } = this.file

@@ -257,13 +257,18 @@ export function visitIds(chunk: Buffer, visit: (idAt: number) => void, isWhole: 
 export const keyOfPath = (latin1: string) => (latin1.includes('/') ? latin1.replaceAll('/', '\0') : latin1)
 export const pathOfKey = (key: string) => (key.includes('\0') ? key.replaceAll('\0', '/') : key)
 
+const isName = (text: string) => text !== '' && text !== '.' && text !== '..' && !text.includes('\0')
+
 /** A manifest is not trusted further than its digest: no name in it may lead out of the tree. */
 export function segmentsOf(path: string): string[] {
   const segments = path.slice(1).split('/')
-  if (
-    !path.startsWith('/') ||
-    segments.some((name) => name === '' || name === '.' || name === '..' || name.includes('\0'))
-  )
-    throw new Error(`a manifest names ${JSON.stringify(path)}`)
+  if (!path.startsWith('/') || !segments.every(isName)) throw misnamed(path)
   return segments
 }
+
+/** The same, of one name. */
+export function checkName(name: string): void {
+  if (!isName(name)) throw misnamed(name)
+}
+
+const misnamed = (text: string) => new Error(`a manifest names ${JSON.stringify(text)}`)

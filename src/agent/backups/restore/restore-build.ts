@@ -7,6 +7,7 @@ import { addressOf, createDescriptorAt, type Directory, openChild } from '../../
 import { nameToDisk } from '../../files/sandbox/names.ts'
 import { permissionsOf } from '../../files/sandbox/ownership.ts'
 import { spaceOf } from '../../files/space/amounts.ts'
+import type { FramePlace } from '../blocks/block-index.ts'
 import { wholeIn } from '../blocks/prior-blocks.ts'
 import { eachWrite, isOneBlock, ONLY_ID, type Write } from '../format/block-runs.ts'
 import type { KeyedEntry } from '../format/entries.ts'
@@ -15,7 +16,7 @@ import { decodePart, type PackSource } from '../store/decode-pack.ts'
 import { healLater, inDoubt } from '../store/healing.ts'
 import type { Repository } from '../store/repository.ts'
 import { decodeJobs, type WantedBlock } from '../workers/decode-jobs.ts'
-import { MADE } from '../workers/new-files.ts'
+import { MADE, type NewFile } from '../workers/new-files.ts'
 import { attributesOf, MADE_MODE, setAttributes, setMadeAttributes } from './restore-attributes.ts'
 import { createMadeList } from './restore-journal.ts'
 import { type Staged, stagedFolder } from './restore-staged.ts'
@@ -35,6 +36,8 @@ interface Window {
   packs: Wanted
   /** What is written over that. */
   patches: Wanted
+  /** Of the block that was wanted last: that of the next is mostly the same. */
+  frame: FramePlace | undefined
   opened: DisposableStack
   folders: Map<number, Directory>
 }
@@ -78,19 +81,14 @@ export function createBuilder(source: PackSource & { serverId: string }, staging
   }
 
   /** The worker that decodes its block makes it. */
-  function wantFile(window: Window, staged: Staged): void {
+  function wantFile(window: Window, staged: Staged, content: Uint8Array): void {
     const { entry, number } = staged
     const { uid, gid, mtimeNs } = entry
     const file = { address: addressIn(window, staged), number, mode: permissionsOf(entry), uid, gid, mtimeNs }
-    wantBlock(repository, window.packs, entry, {
-      idAt: ONLY_ID,
-      offset: 0,
-      sectors: 0,
-      length: entry.sizeBytes,
-      target: null,
-      file,
-    })
-    diskBytes += spaceOf(entry.sizeBytes)
+    const { sizeBytes } = entry
+    const write = { idAt: ONLY_ID, offset: 0, length: sizeBytes, sectors: 0 }
+    wantBlock(repository, window, { entry, content }, write, null, file)
+    diskBytes += spaceOf(sizeBytes)
   }
 
   function openFile(window: Window, staged: Staged): OpenedFile {
@@ -119,12 +117,14 @@ export function createBuilder(source: PackSource & { serverId: string }, staging
       const files: OpenedFile[] = []
       // Nobody uses them any more once `decodeAll` has resolved or failed.
       using opened = new DisposableStack()
-      const window: Window = { packs: new Map(), patches: new Map(), opened, folders: new Map() }
+      const window: Window = { packs: new Map(), patches: new Map(), frame: undefined, opened, folders: new Map() }
       const counts = { files: 0, bytes: 0 }
       for (const staged of entries) {
         const { entry } = staged
+        // Each time that it is asked for, it is another view.
+        const { content } = entry
         if (entry.kind === 'symlink') buildSymlink(window, staged)
-        else if (isOneBlock(entry)) wantFile(window, staged)
+        else if (isOneBlock({ content, sizeBytes: entry.sizeBytes })) wantFile(window, staged, content)
         else files.push(openFile(window, staged))
         if (entry.kind === 'symlink') continue
         counts.files++
@@ -148,39 +148,42 @@ function collectBlocks(
   repository: Repository,
   entry: KeyedEntry,
   target: DirectTarget,
-  { packs, patches }: Window,
+  window: Window,
 ): { end: number; writtenBytes: number } {
   let end = 0
   let writtenBytes = 0
   // A few sectors here and there are written sooner through the page cache than each around it.
   const patched = { fd: target.fd, directFd: -1 }
-  const want = ({ idAt, offset, length, sectors }: Write) => {
-    const isPatch = sectors !== 0
-    wantBlock(repository, isPatch ? patches : packs, entry, {
-      ...{ idAt, offset, length, sectors },
-      target: isPatch ? patched : target,
-    })
+  const { content } = entry
+  const want = (write: Write) => {
+    const isPatch = write.sectors !== 0
+    wantBlock(repository, window, { entry, content }, write, isPatch ? patched : target)
     if (isPatch) return
-    end = offset + length
-    writtenBytes += length
+    end = write.offset + write.length
+    writtenBytes += write.length
   }
-  eachWrite(entry, want, wholeIn(repository.index, entry.content))
+  eachWrite(entry, want, wholeIn(repository.index, content))
   return { end, writtenBytes }
 }
 
 function wantBlock(
   { index, doubtful }: Repository,
-  packs: Wanted,
-  { content: ids, path }: KeyedEntry,
-  block: Omit<WantedBlock, 'frame' | 'inner' | 'ids'>,
+  window: Window,
+  { entry, content: ids }: { entry: KeyedEntry; content: Uint8Array },
+  { idAt, offset, length, sectors }: Write,
+  target: DirectTarget | null,
+  file?: NewFile,
 ): void {
-  const found = index.findAny(ids, block.idAt)
-  if (found < 0) throw doubtful.size > 0 ? inDoubt() : damaged([path])
-  const place = index.place(found)
-  if (place.length !== block.length) throw damaged([path])
-  const wanted = packs.get(place.packId) ?? []
-  packs.set(place.packId, wanted)
-  wanted.push({ frame: place, inner: place.inner, ids, ...block })
+  const found = index.findAny(ids, idAt)
+  if (found < 0) throw doubtful.size > 0 ? inDoubt() : damaged([entry.path])
+  if (index.lengthOf(found) !== length) throw damaged([entry.path])
+  const number = index.frameOf(found)
+  const frame = window.frame?.frame === number ? window.frame : index.framePlace(number)
+  window.frame = frame
+  const packs = sectors === 0 ? window.packs : window.patches
+  const wanted = packs.get(frame.packId) ?? []
+  if (wanted.length === 0) packs.set(frame.packId, wanted)
+  wanted.push({ frame, inner: index.innerOf(found), length, ids, idAt, target, offset, sectors, file })
 }
 
 async function decodeAll(

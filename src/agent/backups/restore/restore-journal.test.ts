@@ -18,7 +18,7 @@ import { createRestoreGate } from '../../restore-state.ts'
 import { assertSameTree, snapshot, temporaryFolder } from '../backups.testing.ts'
 import { createWay } from './restore-conflicts.ts'
 import { rollForward } from './restore-forward.ts'
-import { createJournal, readCommitment } from './restore-journal.ts'
+import { createJournal, operationsOf, readCommitment } from './restore-journal.ts'
 import { syncPaths } from './restore-sync.ts'
 import type { RestoreTarget } from './restore-target.ts'
 
@@ -49,7 +49,7 @@ async function committed(t: TestContext) {
     mkdirSync(join(base, `staging/d${folder}`))
     writeFileSync(join(base, `staging/d${folder}/file`), 'inside')
     journal.add('mkdir', { path: [name], folder })
-    journal.add('inside', { path: [name, 'file'], staged: FILES + folder, folder })
+    journal.inside([name], folder)('file', FILES + folder)
   }
   journal.add('link', { path: ['linked'], to: ['new', nameOf(1)] })
   journal.add('meta', { path: ['new'], mode: 0o711, isSymlink: false, before: null, ...attributes })
@@ -168,4 +168,20 @@ it('what somebody has taken away since does not keep it from ending', async (t) 
   rmSync(join(tree, 'old'), { recursive: true })
   writeFileSync(join(tree, 'old'), 'a file where a directory was')
   await syncPaths(openSandbox(tree), touched)
+})
+
+it('writes down what is staged in a folder as any other step', async (t) => {
+  const base = temporaryFolder(t)
+  using staging = openRoot(base)
+  const journal = createJournal(staging)
+  const paths = [['a'], ['a', 'plain.txt'], ['"quoted"\\', 'line\nfeed', 'größe 二'], ['\u{10fe80}', '\ud800']]
+  for (const [staged, path] of paths.entries()) journal.inside(path.slice(0, -1), 7)(path.at(-1) ?? '', staged)
+  const report = { filesRestored: 4, filesKept: 0, bytesRestored: 0, displaced: 0 }
+  const head = { jobId: 'job_a', backupId: 'bkp_a', report, trashBatches: [], stagedCount: 4 }
+  await journal.commit(head, new Float64Array())
+  journal.close()
+  assert.deepEqual(
+    [...operationsOf(staging, 'inside')].flat(),
+    paths.map((path, staged) => ({ path, staged, folder: 7 })),
+  )
 })

@@ -62,6 +62,8 @@ export interface Operations {
 
 export interface JournalWriter {
   add<S extends Section>(section: S, operation: Operations[S]): void
+  /** Adds to `inside`, for all that is staged in one folder: most lines are of there (`npm run bench -- backups`, `small`). */
+  inside(directory: readonly string[], folder: number): (name: string, staged: number) => void
   /** What is staged must be durable before. From the moment this resolves, the restore will happen. */
   commit(head: Omit<RestoreHead, 'version' | 'digests'>, made: Float64Array): Promise<void>
   /** Where the disk has failed after the commit was in place: nothing goes on with it, whatever of it cannot be removed. */
@@ -86,10 +88,18 @@ export function createJournal(staging: Directory): JournalWriter {
     writeFully(to.file.fd, bytes)
   }
 
+  function write(section: Section, line: string): void {
+    const to = sections[section]
+    to.text += line
+    if (to.text.length >= BUFFERED_BYTES) flush(section)
+  }
+
   return {
-    add(section, operation) {
-      sections[section].text += `${JSON.stringify(operation)}\n`
-      if (sections[section].text.length >= BUFFERED_BYTES) flush(section)
+    add: (section, operation) => write(section, `${JSON.stringify(operation)}\n`),
+    inside(directory, folder) {
+      const begin = `{"path":[${directory.map((name) => `${JSON.stringify(name)},`).join('')}`
+      const end = `,"folder":${folder}}\n`
+      return (name, staged) => write('inside', `${begin}${JSON.stringify(name)}],"staged":${staged}${end}`)
     },
     async commit(head, made) {
       using madeFile = createFileAt(staging, MADE, 0o600)
@@ -216,7 +226,9 @@ export function createMadeList() {
       // What it was before is given back at once: there may be megabytes of it.
       while (numbers.length < 3 * (staged + 1))
         numbers = new Float64Array(numbers.buffer.transfer(numbers.byteLength * 2))
-      numbers.set([ino, size, mtimeMs], 3 * staged)
+      numbers[3 * staged] = ino
+      numbers[3 * staged + 1] = size
+      numbers[3 * staged + 2] = mtimeMs
     },
     take: (count: number) => numbers.subarray(0, 3 * count),
   }

@@ -6,7 +6,7 @@ import type { KeyedEntry } from '../format/entries.ts'
 import type { ManifestMeta } from '../format/manifest.ts'
 import type { PackSource } from '../store/decode-pack.ts'
 import { createBuilder, LARGE_BYTES } from './restore-build.ts'
-import { type Staged, stagedAs, stagedFolder } from './restore-staged.ts'
+import { type Staged, stagedFolder } from './restore-staged.ts'
 import { SYNCED_ONE_BY_ONE, type SyncedName, syncEarly, syncFileSystem, syncStaged } from './restore-sync.ts'
 import { createStagedQueue } from './staged-queue.ts'
 
@@ -30,10 +30,10 @@ export interface Stager {
   /** Makes a folder for what belongs into one directory. */
   addFolder(): number
   /**
-   * Builds the entry under a number in staging, or in a folder under its own name. What it makes is there, and checked, once
+   * Builds the entry under a number in staging, or in a folder under its name. What it makes is there, and checked, once
    * `finish` has resolved.
    */
-  add(entry: KeyedEntry, folder: number | undefined): number
+  add(entry: KeyedEntry, name: string, folder: number | undefined): number
   isFull(): boolean
   flush(): Promise<void>
   finish(): Promise<void>
@@ -115,8 +115,8 @@ export function createStager(
       noteName({ folder: undefined, name })
       return folderCount++
     },
-    add(entry, folder) {
-      const staged = stagedAs(entry, count, folder)
+    add(entry, name, folder) {
+      const staged = { entry, number: count, folder, name: folder === undefined ? String(count) : name }
       noteName(staged)
       if (entry.sizeBytes < LARGE_BYTES) small.add(staged)
       else {

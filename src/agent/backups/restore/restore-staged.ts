@@ -26,13 +26,6 @@ export interface StagedFolders extends Disposable {
 
 export const stagedFolder = (folder: number) => `d${folder}`
 
-export function stagedAs(entry: KeyedEntry, number: number, folder: number | undefined): Staged {
-  // The path is decoded anew each time that it is asked for.
-  const { path } = entry
-  const name = folder === undefined ? String(number) : path.slice(path.lastIndexOf('/') + 1)
-  return { entry, number, folder, name }
-}
-
 /** For sections during which no folder is moved. What has come back from its place is under its number, wherever it was. */
 export function openStagedFolders(staging: Directory): StagedFolders {
   let held: { folder: number; directory: Directory | undefined } | undefined

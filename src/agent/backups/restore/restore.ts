@@ -7,7 +7,7 @@ import { openDescriptor } from '../../../kit/files/descriptor.ts'
 import { isDiskFull } from '../../../kit/files/errno.ts'
 import { addressOf, mkdirAt, openChild, openRoot } from '../../files/sandbox/directory.ts'
 import { keptModeOf } from '../../files/sandbox/ownership.ts'
-import { isWithin, type Segments } from '../../files/sandbox/paths.ts'
+import { childPath, isWithin, type Segments } from '../../files/sandbox/paths.ts'
 import { removeTree } from '../../files/sandbox/remove-tree.ts'
 import { type Amount, BLOCK_BYTES, NOTHING, sum } from '../../files/space/amounts.ts'
 import { type KeyedEntry, segmentsOf } from '../format/entries.ts'
@@ -24,6 +24,7 @@ import { createRoom, type Room } from './restore-room.ts'
 import { createStager, type Stager } from './restore-stage.ts'
 import type { RestoreTarget } from './restore-target.ts'
 import { spreadWithin } from './spread.ts'
+import { createWantedPlaces, type WantedDirectory, type WantedPlace } from './wanted-places.ts'
 
 /** Node sets times to within a microsecond. */
 const TIME_SLACK_NS = 1_000n
@@ -38,6 +39,12 @@ export interface RestoreRequest {
   isOrigin: boolean
   /** Of what was there just before, if there is one: what is displaced is freed for the quota only if it is in there. */
   safetyBackupId: string | null
+}
+
+/** Something is put into it. */
+interface TouchedDirectory extends WantedDirectory {
+  /** In staging, where the restore makes the directory itself. */
+  staged?: { folder: number; addInside: ReturnType<JournalWriter['inside']> }
 }
 
 interface Run {
@@ -56,6 +63,8 @@ interface Run {
   directories: { path: string; attributes: Attributes; before: Attributes | null; isAsWanted: boolean }[]
   /** Of directories that are made: the folders in staging that stand for them. */
   folders: Map<string, number>
+  /** By the key of an entry that is made. */
+  placeOf(key: string): WantedPlace<TouchedDirectory>
   /** Directories in which something is put or taken away. */
   touched: Set<string>
   result: RestoreReport
@@ -94,11 +103,12 @@ export async function runRestore(
     stager,
     result,
     displaced: [],
-    made: NOTHING,
+    made: { ...NOTHING },
     room: createRoom(target, { isRewind: isRewind(request), hasSafety: request.safetyBackupId !== null }),
     kept: new Map(),
     directories: [],
     folders: new Map(),
+    placeOf: createWantedPlaces((directory) => touch(run, directory)),
     touched: new Set(),
     checks: createChecks({ pool, filesAtOnce: repository.filesAtOnce }, signal, (isSame, wanted, live) => {
       if (isSame) keep(run, wanted, live)
@@ -195,25 +205,29 @@ function replace(run: Run, wanted: KeyedEntry, live: Checked): void {
 /** All that it adds to the disk. */
 const madeBy = ({ made, stager }: Run): Amount => sum(made, { bytes: stager.diskBytes(), entries: 0 })
 
+function touch(run: Run, directory: WantedDirectory): TouchedDirectory {
+  run.touched.add(directory.path)
+  const folder = run.folders.get(directory.path)
+  if (folder === undefined) return directory
+  return { ...directory, staged: { folder, addInside: run.journal.inside(directory.segments, folder) } }
+}
+
 function create(run: Run, wanted: KeyedEntry): void {
-  const { path: wantedPath } = wanted
-  const path = segmentsOf(wantedPath)
-  const parent = parentOf(wantedPath)
-  run.made = sum(run.made, { bytes: wanted.kind === 'directory' ? BLOCK_BYTES : 0, entries: 1 })
-  run.touched.add(parent)
+  const { directory, name } = run.placeOf(wanted.key)
+  run.made.entries++
   if (wanted.kind === 'directory') {
+    run.made.bytes += BLOCK_BYTES
     const folder = run.stager.addFolder()
-    run.folders.set(wantedPath, folder)
-    run.journal.add('mkdir', { path, folder })
+    run.folders.set(childPath(directory.path, name), folder)
+    run.journal.add('mkdir', { path: [...directory.segments, name], folder })
     noteDirectory(run, wanted, undefined)
   } else if (wanted.hardLink !== null && isChosen(run, wanted.hardLink)) {
-    run.journal.add('link', { path, to: segmentsOf(wanted.hardLink) })
+    run.journal.add('link', { path: [...directory.segments, name], to: segmentsOf(wanted.hardLink) })
     run.result.filesRestored++
   } else {
-    const folder = run.folders.get(parent)
-    const staged = run.stager.add(wanted, folder)
-    if (folder === undefined) run.journal.add('place', { path, staged })
-    else run.journal.add('inside', { path, staged, folder })
+    const staged = run.stager.add(wanted, name, directory.staged?.folder)
+    if (directory.staged) directory.staged.addInside(name, staged)
+    else run.journal.add('place', { path: [...directory.segments, name], staged })
   }
 }
 

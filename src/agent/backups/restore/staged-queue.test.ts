@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { newEntry } from '../tree/backup-entries.ts'
-import { type Staged, stagedAs } from './restore-staged.ts'
+import type { Staged } from './restore-staged.ts'
 import { createStagedQueue } from './staged-queue.ts'
+
+function staged(number: number, folder: Staged['folder']): Staged {
+  return { entry: { ...newEntry(`/${number}`, 'file'), key: '' }, number, folder, name: String(number) }
+}
 
 function filled(...folders: Staged['folder'][]) {
   const queue = createStagedQueue()
-  for (const [number, folder] of folders.entries())
-    queue.add(stagedAs({ ...newEntry(`/${number}`, 'file'), key: '' }, number, folder))
+  for (const [number, folder] of folders.entries()) queue.add(staged(number, folder))
   return queue
 }
 const numbers = (staged: readonly Staged[]) => staged.map(({ number }) => number)
@@ -35,7 +38,7 @@ test('small folders are taken together, and those in use where there are too few
   assert.deepEqual(numbers(again), [8, 5])
   queue.built(again)
   assert.deepEqual([queue.length, queue.free], [2, 0], 'the first still has some of it')
-  queue.add(stagedAs({ ...newEntry('/late', 'file'), key: '' }, 9, 1))
+  queue.add(staged(9, 1))
   assert.equal(queue.free, 0)
   assert.deepEqual(numbers(queue.take(9)), [9, 6, 7])
   assert.deepEqual(queue.take(9), [])

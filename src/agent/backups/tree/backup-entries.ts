@@ -108,22 +108,24 @@ export function newEntry(path: string, kind: Entry['kind']): Entry {
 
 /** Whether its times may hide writes to a mapped page: see `WRITTEN_BACK_NS`. */
 export function mayHideWrites({ stats, seenAt }: Pick<WalkEntry, 'stats' | 'seenAt'>): boolean {
-  const since = BigInt(seenAt) * 1_000_000n - WRITTEN_BACK_NS
-  return stats.mtimeNs > since || stats.ctimeNs > since
+  const { writtenBackBefore } = boundsAt(seenAt)
+  return stats.mtimeNs > writtenBackBefore || stats.ctimeNs > writtenBackBefore
 }
 
 /** Many are seen at the same time. */
-let last = { seenAt: 0, before: 0n }
+let last = { seenAt: 0, settledBefore: 0n, writtenBackBefore: 0n }
 
-function settledBeforeAt(seenAt: number): bigint {
-  if (last.seenAt !== seenAt) last = { seenAt, before: BigInt(seenAt) * 1_000_000n - SETTLED_NS }
-  return last.before
+function boundsAt(seenAt: number): typeof last {
+  if (last.seenAt === seenAt) return last
+  const seenNs = BigInt(seenAt) * 1_000_000n
+  last = { seenAt, settledBefore: seenNs - SETTLED_NS, writtenBackBefore: seenNs - WRITTEN_BACK_NS }
+  return last
 }
 
 /** The entry, as those stats say. */
 export function describedBy(entry: Entry, { stats, seenAt }: Pick<WalkEntry, 'stats' | 'seenAt'>): Entry {
   const { mtimeNs, ctimeNs } = stats
-  const settledBefore = settledBeforeAt(seenAt)
+  const { settledBefore } = boundsAt(seenAt)
   entry.mode = keptModeOf(stats, entry.kind === 'directory')
   entry.uid = Number(stats.uid)
   entry.gid = Number(stats.gid)

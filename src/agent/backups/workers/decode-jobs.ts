@@ -39,7 +39,7 @@ export interface WantedBlock {
   offset: number
   /** See `Write`. */
   sectors: number
-  file?: NewFile
+  file?: NewFile | undefined
 }
 
 /** Of a block that is only to be checked. */
@@ -56,7 +56,9 @@ export function* decodeJobs(
   let frames = 0
   let bytes = 0
   let before = -1
-  for (const [index, { frame }] of sorted.entries()) {
+  let next = 0
+  for (const { frame } of sorted) {
+    const index = next++
     if (frame.offset === before) continue
     if (bytes >= JOB_BYTES) {
       yield { packId, isStrict, spans, ...asRows(sorted.slice(first, index), frames) }
@@ -79,7 +81,8 @@ function asRows(wanted: WantedBlock[], frameCount: number): Pick<DecodeJob, 'fra
   const ids = new Uint8Array(wanted.length * ID_BYTES)
   let row = -FRAME.fields
   let before = -1
-  for (const [index, { frame, inner, length, ids: names, idAt, target, offset, sectors, file }] of wanted.entries()) {
+  let index = 0
+  for (const { frame, inner, length, ids: names, idAt, target, offset, sectors, file } of wanted) {
     if (frame.offset !== before) {
       before = frame.offset
       row += FRAME.fields
@@ -99,6 +102,7 @@ function asRows(wanted: WantedBlock[], frameCount: number): Pick<DecodeJob, 'fra
     blocks[at + BLOCK.file] = file ? files.push(file) - 1 : -1
     blocks[at + BLOCK.sectors] = sectors
     for (let byte = 0; byte < ID_BYTES; byte++) ids[index * ID_BYTES + byte] = names[idAt + byte] ?? 0
+    index++
   }
   return { frames, blocks, ids, files: files.length > 0 ? newFilesOf(files) : null }
 }

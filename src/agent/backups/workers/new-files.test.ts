@@ -3,7 +3,7 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { it } from 'node:test'
 import { temporaryFolder } from '../backups.testing.ts'
-import { MADE, makeFile, newFilesOf } from './new-files.ts'
+import { createFileMaker, MADE, newFilesOf } from './new-files.ts'
 
 const [uid, gid] = [process.getuid?.() ?? 0, process.getgid?.() ?? 0]
 
@@ -22,12 +22,12 @@ it('makes files with their content, mode and time, whatever the umask, and says 
       mtimeNs: 1_500_000_000_123_000_000n,
     }
   })
-  const files = newFilesOf(wanted)
+  const makeFile = createFileMaker(newFilesOf(wanted))
   const made = new Float64Array(modes.length * MADE.fields)
   // What a job that was given up has left is replaced.
   writeFileSync(join(folder, '2'), 'a longer content than the new one', { mode: 0o444 })
   for (const [index, mode] of modes.entries()) {
-    makeFile(files, index, Buffer.from(`content ${index}`), made, index)
+    makeFile(index, Buffer.from(`content ${index}`), made, index)
     const stats = statSync(join(folder, String(index)))
     assert.equal(readFileSync(join(folder, String(index)), 'utf8'), `content ${index}`)
     assert.equal(stats.mode & 0o7777, mode)

@@ -9,7 +9,7 @@ import { sectorRuns } from '../format/patched.ts'
 import { CODEC_ZSTD, type Sealer } from '../format/seal.ts'
 import { decodeSpans, SPAN_BYTES, type Span, type SpanList } from '../format/spans.ts'
 import { BLOCK, FRAME } from './decode-jobs.ts'
-import { MADE, makeFile } from './new-files.ts'
+import { createFileMaker, type FileMaker, MADE } from './new-files.ts'
 import { createRunWriter, type RunWriter } from './run-writer.ts'
 import { type DecodeJob, type DecodeResult, errorCode, type FetchedRange } from './worker-jobs.ts'
 
@@ -41,7 +41,8 @@ export function createLane(): Lane {
 /** Decodes frames, checks every block in them, and writes those that a file wants to where it wants them. */
 export async function decodeFrames(tools: Tools, lane: Lane, job: DecodeJob): Promise<DecodeResult> {
   const made = new Float64Array((job.files?.times.length ?? 0) * MADE.fields)
-  const result: Result = { damaged: [], bytes: 0, made, madeCount: 0 }
+  const makeFile = job.files ? createFileMaker(job.files) : null
+  const result: Result = { damaged: [], bytes: 0, made, madeCount: 0, makeFile }
   const pack = job.fetched ? readerOf(job.fetched) : await openPack(tools.blobs, job.packId).catch(codeIfLost)
   try {
     await decodeGroups(tools.sealer, lane, job, pack, result)
@@ -58,6 +59,7 @@ export async function decodeFrames(tools: Tools, lane: Lane, job: DecodeJob): Pr
 
 interface Result extends DecodeResult {
   madeCount: number
+  makeFile: FileMaker | null
 }
 
 /**
@@ -252,7 +254,7 @@ function targetAt(blocks: Float64Array, at: number): DirectTarget {
 
 async function writeBlocks(
   runs: RunWriter,
-  { blocks, files }: DecodeJob,
+  { blocks }: DecodeJob,
   { block, blockEnd }: DecodedFrame,
   raw: Uint8Array,
   result: Result,
@@ -263,7 +265,7 @@ async function writeBlocks(
     const sectors = blocks[at + BLOCK.sectors] ?? 0
     const offset = blocks[at + BLOCK.offset] ?? 0
     const bytes = partOf(raw, blocks[at + BLOCK.inner] ?? 0, blocks[at + BLOCK.length] ?? 0)
-    if (files && file >= 0) makeFile(files, file, bytes, result.made, result.madeCount++)
+    if (file >= 0) result.makeFile?.(file, bytes, result.made, result.madeCount++)
     if (target.fd < 0) continue
     const waits = sectors === 0 ? runs.add(target, bytes, offset) : writePatch(target, bytes, offset, sectors)
     if (waits) await waits

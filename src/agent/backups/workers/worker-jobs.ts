@@ -7,6 +7,7 @@ import { SEAL_OVERHEAD } from '../format/seal.ts'
 import type { Span } from '../format/spans.ts'
 import type { ComparedTree } from '../tree/same-chunk.ts'
 import type { NewFiles } from './new-files.ts'
+import { type Address, type PackedAddresses, packAddresses, unpackAddresses } from './packed-addresses.ts'
 
 export const SEGMENT_BYTES = 4 * 1024 * 1024
 /** A segment that does not shrink, each of its frames encrypted. */
@@ -46,7 +47,7 @@ export interface FileRange {
   /** -1 where it is to be opened by its address. */
   fd: number
   /** Of a name in a directory that stays open meanwhile. */
-  address: string | Buffer | null
+  address: Address
   from: number
   to: number
   size: bigint
@@ -61,7 +62,7 @@ export interface FileRange {
 
 /** As rows of numbers: cloning a small object for each would cost both threads more than the rest. */
 export interface FileRanges {
-  addresses: FileRange['address'][]
+  addresses: PackedAddresses
   numbers: Float64Array
   stats: BigInt64Array
   known: FileRange['known'][]
@@ -193,7 +194,7 @@ export function packRanges(files: readonly FileRange[]): FileRanges {
     index++
   }
   return {
-    addresses: files.map(({ address }) => address),
+    addresses: packAddresses(files.map(({ address }) => address)),
     numbers,
     stats,
     known: files.map(({ known }) => known),
@@ -202,7 +203,7 @@ export function packRanges(files: readonly FileRange[]): FileRanges {
 }
 
 export function unpackRanges({ addresses, numbers, stats, known, prior }: FileRanges): FileRange[] {
-  return addresses.map((address, index) => {
+  return unpackAddresses(addresses).map((address, index) => {
     const number = index * NUMBER.fields
     const stat = index * STAT.fields
     return {

@@ -2,7 +2,7 @@
 // descriptors, and on names in directories that somebody else holds open.
 import { fstatSync } from 'node:fs'
 import { asBuffer } from '../../../kit/bytes.ts'
-import { openDescriptor } from '../../../kit/files/descriptor.ts'
+import { type Descriptor, openDescriptor } from '../../../kit/files/descriptor.ts'
 import { readFully } from '../../../kit/files/read-fully.ts'
 import { addressHere } from '../../files/sandbox/addresses.ts'
 import { filterHas } from '../blocks/block-filter.ts'
@@ -100,15 +100,19 @@ export function readFiles(tools: Tools, job: ReadJob): ReadResult {
 }
 
 function readIfPossible(tools: Tools, output: Output, file: FileRange, firstBlock: number): RangeRead {
-  let isUnopened = file.address !== null
+  let opened: Descriptor | undefined
   try {
-    if (file.address === null) return readOne(tools, output, file, firstBlock)
-    using opened = openDescriptor(addressHere(file.address), OPEN_FILE)
-    isUnopened = false
-    file.fd = opened.fd
+    if (file.address !== null) {
+      opened = openDescriptor(addressHere(file.address), OPEN_FILE)
+      file.fd = opened.fd
+    }
     return readOne(tools, output, file, firstBlock)
   } catch (error) {
+    const isUnopened = file.address !== null && opened === undefined
     return { error: errorCode(error), isUnopened, changed: false, length: 0, prints: null }
+  } finally {
+    // Not `using`: for each of very many files that is a quarter of a microsecond.
+    opened?.[Symbol.dispose]()
   }
 }
 

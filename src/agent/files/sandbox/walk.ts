@@ -141,11 +141,11 @@ export function openWalk(top: Directory, options: Omit<WalkOptions, 'signal'> = 
   function take(names: Names): WalkEntry | undefined {
     const name = names.next()
     const parent = descent.current
-    const seenAt = Date.now()
     const seen = names.seen()
+    const seenAt = seen?.seenAt ?? Date.now()
     isSeenByOthers = seen !== undefined
     const stats = seen === undefined ? statsIfThere(parent, name) : seen
-    if (stats) return describe(parent, name, stats, seen?.seenAt ?? seenAt)
+    if (stats) return describe(parent, name, stats, seenAt)
     options.onGone?.(childPath(parent.path, name))
     return undefined
   }
