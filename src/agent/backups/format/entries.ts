@@ -257,7 +257,7 @@ export function visitIds(chunk: Buffer, visit: (idAt: number) => void, isWhole: 
 export const keyOfPath = (latin1: string) => (latin1.includes('/') ? latin1.replaceAll('/', '\0') : latin1)
 export const pathOfKey = (key: string) => (key.includes('\0') ? key.replaceAll('\0', '/') : key)
 
-const isName = (text: string) => text !== '' && text !== '.' && text !== '..' && !text.includes('\0')
+const isName = (text: string) => text !== '' && text !== '.' && text !== '..' && !/[/\0]/.test(text)
 
 /** A manifest is not trusted further than its digest: no name in it may lead out of the tree. */
 export function segmentsOf(path: string): string[] {

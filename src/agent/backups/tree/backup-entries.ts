@@ -113,7 +113,7 @@ export function mayHideWrites({ stats, seenAt }: Pick<WalkEntry, 'stats' | 'seen
 }
 
 /** Many are seen at the same time. */
-let last = { seenAt: 0, settledBefore: 0n, writtenBackBefore: 0n }
+let last = { seenAt: -1, settledBefore: 0n, writtenBackBefore: 0n }
 
 function boundsAt(seenAt: number): typeof last {
   if (last.seenAt === seenAt) return last
