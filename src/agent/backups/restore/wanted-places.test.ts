@@ -31,6 +31,20 @@ test('a directory is prepared once for all that follow each other in it', () => 
 
 test('no name of a manifest leads out of the tree', () => {
   const { placeOf } = filled()
-  for (const key of ['', '.', '..', '\0a', 'a\0', 'a\0..', '..\0a', 'a\0\0b', 'a\0.\0b', '\0', 'a\0b\0..', 'a/b', 'a\0../b'])
+  for (const key of [
+    '',
+    '.',
+    '..',
+    '\0a',
+    'a\0',
+    'a\0..',
+    '..\0a',
+    'a\0\0b',
+    'a\0.\0b',
+    '\0',
+    'a\0b\0..',
+    'a/b',
+    'a\0../b',
+  ])
     assert.throws(() => placeOf(key), /a manifest names/, JSON.stringify(key))
 })
