@@ -72,7 +72,7 @@ export function joinedRead(read: ListedRead): JoinedReads {
   // A file that has just become as short may be patched, or have prints.
   if (!isOne || read.patches || read.prints) return joinReads([read])
   const content = onlyBlock(ids, firstBlock * ID_BYTES)
-  return { error, isUnopened, isTorn, sizeBytes, content, isPatched: false, prints: undefined }
+  return { ...NOTHING_READ, error, isUnopened, isTorn, sizeBytes, content }
 }
 
 /** Up to where the file ended: one that was cut while it was read ends there. */

@@ -1,5 +1,5 @@
 // One entry of a manifest: what a tree holds under one path, and how it is written down.
-import { ASCII, nameToBytes } from '../../files/sandbox/names.ts'
+import { ASCII, nameFromLatin1, nameToBytes } from '../../files/sandbox/names.ts'
 import { varintAt, varintLength, visitNeeded } from './block-runs.ts'
 import { type IsWhole, neverWhole } from './patched.ts'
 
@@ -255,7 +255,10 @@ export function visitIds(chunk: Buffer, visit: (idAt: number) => void, isWhole: 
 }
 
 export const keyOfPath = (latin1: string) => (latin1.includes('/') ? latin1.replaceAll('/', '\0') : latin1)
-export const pathOfKey = (key: string) => (key.includes('\0') ? key.replaceAll('\0', '/') : key)
+const pathOfKey = (key: string) => (key.includes('\0') ? key.replaceAll('\0', '/') : key)
+
+/** What `orderKey` was made of. */
+export const pathOfOrderKey = (key: string): string => `/${nameFromLatin1(pathOfKey(key))}`
 
 const isName = (text: string) => text !== '' && text !== '.' && text !== '..' && !/[/\0]/.test(text)
 

@@ -1,5 +1,5 @@
 // The entries of a chunk, one after another.
-import { ASCII, nameFromBytes } from '../../files/sandbox/names.ts'
+import { nameFromBytes } from '../../files/sandbox/names.ts'
 import { varintAt, varintLength } from './block-runs.ts'
 import {
   type Chunk,
@@ -10,7 +10,7 @@ import {
   KINDS,
   keyOfPath,
   NO_CONTENT,
-  pathOfKey,
+  pathOfOrderKey,
   SETTLED,
   type StoredEntry,
   viewOf,
@@ -117,7 +117,7 @@ class EntryInChunk<C extends Pick<Chunk, 'raw'>> implements EntryOf<C> {
     return this.source.chunk
   }
   get path(): string {
-    return pathFromLatin1(pathOfKey(this.key))
+    return pathOfOrderKey(this.key)
   }
   get mtimeNs(): bigint {
     return this.source.view.getBigInt64(this.fixedAt, true)
@@ -141,8 +141,4 @@ class EntryInChunk<C extends Pick<Chunk, 'raw'>> implements EntryOf<C> {
 interface ChunkView<C> {
   chunk: C
   view: DataView
-}
-
-function pathFromLatin1(latin1: string): string {
-  return ASCII.test(latin1) ? `/${latin1}` : `/${nameFromBytes(Buffer.from(latin1, 'latin1'))}`
 }

@@ -1,7 +1,7 @@
 // Where entries of a manifest belong. Most are in the same directory as the one before, whose path is taken apart once: of a
 // file only its name is made from its key (`npm run bench -- backups`, `small`).
 import { nameFromLatin1 } from '../../files/sandbox/names.ts'
-import { checkName, pathOfKey, segmentsOf } from '../format/entries.ts'
+import { checkName, pathOfOrderKey, segmentsOf } from '../format/entries.ts'
 
 export interface WantedDirectory {
   path: string
@@ -20,7 +20,7 @@ export function createWantedPlaces<D extends WantedDirectory>(
   let last: { key: string; directory: D } | undefined
 
   function directoryOf(key: string): D {
-    const path = `/${nameFromLatin1(pathOfKey(key))}`
+    const path = pathOfOrderKey(key)
     return prepare({ path, segments: key === '' ? [] : segmentsOf(path) })
   }
 

@@ -15,7 +15,6 @@ export function createHoleBudget(): HoleBudget {
   return {
     take({ size, blocks }) {
       const heldBytes = blocks * BLOCK_UNIT_BYTES
-      if (size <= heldBytes) return true
       const holeBytes = size - heldBytes
       if (holeBytes <= heldBytes * BigInt(SPARSE_RATIO)) return true
       if (holeBytes > left) return false
