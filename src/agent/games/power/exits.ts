@@ -21,8 +21,11 @@ export function reasonOf(end: RunEnd, asked: Asked): ExitReason {
 export const isCrash = (reason: ExitReason, asked: Asked) =>
   asked === null && reason !== 'requested' && reason !== 'in_game'
 
-/** What a game is in that has done what it was asked. */
-export const stateAfter = (asked: Asked) => (asked === 'sleep' ? 'sleeping' : 'stopped')
+/** What a game is in that has done what it was asked; who waits for a restart must not take its stop for the end of it. */
+export function stateAfter(asked: Asked) {
+  if (asked === 'restart') return 'starting'
+  return asked === 'sleep' ? 'sleeping' : 'stopped'
+}
 
 /** How long to wait before the start after the given number of them; undefined once it is given up. */
 export function restartDelayMs(restarts: number): number | undefined {

@@ -1,10 +1,12 @@
 // Power, with real games and a clock that the test moves.
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
+import { setImmediate as afterOthers } from 'node:timers/promises'
 import { needs } from '../../../../test/support/needs.ts'
 import { until } from '../../../../test/support/until.ts'
 import { isFailure } from '../../../contract/errors.ts'
 import { CRASH_RESTARTS } from '../../../contract/fixed-limits.ts'
+import type { PowerState } from '../../../contract/games/power.ts'
 import { createManualTimers, openGames } from '../games.testing.ts'
 import { restartDelayMs } from './exits.ts'
 
@@ -103,6 +105,23 @@ suite('power', needs('bubblewrap'), () => {
     await until(async () => (await harness.linesOf(S)).filter((line) => line === 'Started.').length === 2)
     await harness.reach(S, 'running')
     assert.equal((await harness.games.read({ serverId: S })).power.exit?.reason, 'requested')
+  })
+
+  test('Between the stop and the start of a restart it is `starting`, not `stopped`.', async () => {
+    await using harness = await openGames()
+    await harness.create(S, 'plain')
+    await harness.power(S, 'start')
+    await harness.reach(S, 'running')
+    const { since } = (await harness.games.read({ serverId: S })).power
+    await harness.power(S, 'restart')
+    const seen = new Set<PowerState>()
+    for (;;) {
+      const { power } = await harness.games.read({ serverId: S })
+      seen.add(power.state)
+      if (power.state === 'running' && power.since !== since) break
+      await afterOthers()
+    }
+    assert.deepEqual([...seen], ['stopping', 'starting', 'running'])
   })
 
   test('a run is stopped the way that it was started with, whatever a start that comes meanwhile says', async () => {
