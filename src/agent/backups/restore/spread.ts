@@ -1,6 +1,6 @@
-// ext4 gives the inode of a deleted file to no new one for some minutes, and for each new file it looks at all of those that wait near
-// its directory. A restore that comes after a deletion would spend a third of its time on that (docs/backup-performance.md). So what is
-// made in staging is spread over the disk: each restore has a part of it to itself.
+// Without a journal, ext4 gives the inode of a deleted file to no new one for some minutes, and for each new file it looks at all of those
+// that wait near its directory. A restore that comes after a deletion would spend a third of its time on that
+// (docs/backup-performance.md). So what is made in staging is spread over the disk: each restore has a part of it to itself.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fstatSync } from 'node:fs'
