@@ -178,6 +178,25 @@ suite('while the service is away', needs('bubblewrap'), () => {
     }
   })
 
+  test('a start that failed, or was ended by a kill, leaves nothing under way if the service dies before that is recorded', async () => {
+    await using harness = await openGames()
+    await harness.create(S, 'plain')
+    await harness.power(S, 'start')
+    await harness.reach(S, 'running')
+    for (const [state, asked] of [
+      ['starting', null],
+      ['stopping', 'kill'],
+    ] as const) {
+      await harness.power(S, 'kill')
+      await harness.reach(S, 'stopped')
+      harness.edit(S, (record) => ({ ...record, asked, isWanted: false, power: { ...record.power, state } }))
+      await harness.restart()
+      assert.equal((await harness.games.read({ serverId: S })).power.state, 'stopped')
+      assert.equal(await harness.power(S, 'start'), true)
+      await harness.reach(S, 'running')
+    }
+  })
+
   test('a start that was cut short is made again, and a supervisor that comes late starts nothing', async () => {
     await using harness = await openGames()
     await harness.create(S, 'plain')

@@ -107,7 +107,11 @@ export function createTakeUp(deps: TakeUpDeps): TakeUp {
     async recover() {
       const { runId, isWanted, restartAt, power } = record()
       if (runId !== null) return takeUpOrRetry(FIRST_RETRY_MS)
-      if (!isWanted) return
+      if (!isWanted) {
+        // A start that failed or was ended, when the service died before it had recorded what came of it.
+        if (power.state === 'starting' || power.state === 'stopping') enter('stopped', { asked: null })
+        return
+      }
       // Also one that was to be started after its stop, or was waiting for its turn, when the service died.
       const isWaiting = power.state === 'crashed' && restartAt !== null && record().bootId === bootId()
       return isWaiting ? restarts.schedule(restartAt) : restarts.startSoon()
