@@ -1,13 +1,14 @@
 // Builds the files of a restore beside the tree, many at a time: large ones in windows of a fixed number of bytes,
 // small ones alongside.
 import { createWorkGroup } from '../../../kit/waiting/work-group.ts'
-import { type Directory, mkdirAt } from '../../files/sandbox/directory.ts'
+import type { Directory } from '../../files/sandbox/directory.ts'
 import type { KeyedEntry } from '../format/entries.ts'
 import type { ManifestMeta } from '../format/manifest.ts'
 import type { PackSource } from '../store/decode-pack.ts'
 import { createBuilder, LARGE_BYTES } from './restore-build.ts'
 import { type Staged, stagedFolder } from './restore-staged.ts'
 import { SYNCED_ONE_BY_ONE, type SyncedName, syncEarly, syncFileSystem, syncStaged } from './restore-sync.ts'
+import type { Places } from './spread.ts'
 import { createStagedQueue } from './staged-queue.ts'
 
 const WINDOW_FILES = 256
@@ -52,6 +53,7 @@ export interface Stager {
 export function createStager(
   source: PackSource & { serverId: string },
   staging: Directory,
+  places: Places,
   { fileCount, sizeBytes }: Pick<ManifestMeta, 'fileCount' | 'sizeBytes'>,
   onStaged: (files: number, bytes: number) => void,
 ): Stager {
@@ -80,6 +82,7 @@ export function createStager(
     const building = builder.build(entries).finally(onBuilt)
     const built = building.then(({ files, bytes }) => {
       noteUnsynced(files)
+      places.noteMade(files, bytes)
       onStaged(files, bytes)
     })
     windows.start(built)
@@ -111,7 +114,7 @@ export function createStager(
   return {
     addFolder() {
       const name = stagedFolder(folderCount)
-      mkdirAt(staging, name, 0o700)
+      places.make(staging, name)
       noteName({ folder: undefined, name })
       return folderCount++
     },

@@ -5,7 +5,7 @@ import type { RestoreReport } from '../../../contract/agent/agent-backups.ts'
 import { fail } from '../../../contract/errors.ts'
 import { openDescriptor } from '../../../kit/files/descriptor.ts'
 import { isDiskFull } from '../../../kit/files/errno.ts'
-import { addressOf, mkdirAt, openChild, openRoot } from '../../files/sandbox/directory.ts'
+import { addressOf, openChild, openRoot } from '../../files/sandbox/directory.ts'
 import { keptModeOf } from '../../files/sandbox/ownership.ts'
 import { childPath, isWithin, type Segments } from '../../files/sandbox/paths.ts'
 import { removeTree } from '../../files/sandbox/remove-tree.ts'
@@ -23,7 +23,7 @@ import { chosenRoots, type LiveEntry, type PlanRequest, planRestore, type Step, 
 import { createRoom, type Room } from './restore-room.ts'
 import { createStager, type Stager } from './restore-stage.ts'
 import type { RestoreTarget } from './restore-target.ts'
-import { spreadWithin } from './spread.ts'
+import { createPlaces, spreadWithin } from './spread.ts'
 import { createWantedPlaces, type WantedDirectory, type WantedPlace } from './wanted-places.ts'
 
 /** Node sets times to within a microsecond. */
@@ -83,13 +83,14 @@ export async function runRestore(
   const name = folderOf(request.jobId)
   await removeTree(stagingRoot, name, { share: target.sandbox.share })
   await spreadWithin(stagingRoot)
-  mkdirAt(stagingRoot, name, 0o700)
+  using places = createPlaces(stagingRoot)
+  places.make(stagingRoot, name)
   using staging = openChild(stagingRoot, name)
   const result: RestoreReport = { filesRestored: 0, filesKept: 0, bytesRestored: 0, displaced: 0 }
   const pool = repository.pool.of(target.serverId)
   using fetch = repository.fetches.begin()
   const source = { repository, pool, fetch, serverId: target.serverId }
-  const stager = createStager(source, staging, request.manifest.meta, (files, bytes) => {
+  const stager = createStager(source, staging, places, request.manifest.meta, (files, bytes) => {
     result.filesRestored += files
     result.bytesRestored += bytes
     report(result.filesRestored + result.filesKept, result.bytesRestored)

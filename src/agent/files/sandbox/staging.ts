@@ -9,6 +9,8 @@ import { shareOf } from './sandbox.ts'
 
 const TEMPORARY = 'tmp-'
 
+export const temporaryName = () => `${TEMPORARY}${newId('upl')}`
+
 export interface Staged extends AsyncDisposable {
   /** The staging folder itself. */
   readonly folder: Directory
@@ -30,7 +32,7 @@ export function createStaging(folderPath: string, onUnexpected: (error: unknown)
   return {
     open() {
       const folder = openOwnFolder(folderPath)
-      const name = `${TEMPORARY}${newId('upl')}`
+      const name = temporaryName()
       return {
         folder,
         name,
