@@ -1,5 +1,5 @@
 // `npm test [-- files… flags of node…]`: installs the tools that tests use, starts one PostgreSQL for the run, and runs node:test.
-import { globSync, mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, globSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
@@ -7,6 +7,8 @@ import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 import { fileURLToPath } from 'node:url'
 import { crc32 } from 'node:zlib'
+import { spreadWithin } from '../src/agent/backups/restore/spread.ts'
+import { openRoot } from '../src/agent/files/sandbox/directory.ts'
 import { startPostgres } from './postgres.ts'
 import { watchFiles } from './stuck-files.ts'
 import { installTools, missingTools } from './tools.ts'
@@ -37,11 +39,14 @@ if (process.exitCode !== 1) {
   const postgres = missingTools().includes('postgresql') ? undefined : await startPostgres()
   // For the tests, their threads and the services that they start.
   const support = (name: string) => new URL(`../test/support/${name}.ts`, import.meta.url)
-  const shared = mkdtempSync(join(tmpdir(), 'gamekeeper-run-'))
+  const temporary = await makeTemporary()
+  const shared = join(temporary, 'shared')
+  mkdirSync(shared)
   const env = {
     ...process.env,
     // What one test finds out for all of them.
     GAMEKEEPER_TEST_RUN: shared,
+    TMPDIR: temporary,
     NODE_OPTIONS: [process.env.NODE_OPTIONS, `--import=${support('descriptors/poison')}`].filter(Boolean).join(' '),
     // Hundreds of processes load the same modules: each module is stripped of its types and compiled once.
     NODE_COMPILE_CACHE: fileURLToPath(new URL('../node_modules/.cache/compiled', import.meta.url)),
@@ -77,7 +82,19 @@ if (process.exitCode !== 1) {
     })
   await pipeline(results, new spec(), process.stdout, { end: false })
   await postgres?.stop()
-  rmSync(shared, { recursive: true })
+  rmSync(temporary, { recursive: true, force: true })
+}
+
+/**
+ * Where the tests make their folders, each in another part of the disk: what one deletes would slow the next down on some disks. Its
+ * name is short, as those of sockets below it may have no more than 107 bytes, and any user may write to it.
+ */
+async function makeTemporary(): Promise<string> {
+  const path = mkdtempSync(join(tmpdir(), 'gk-'))
+  chmodSync(path, 0o1777)
+  using root = openRoot(path)
+  await spreadWithin(root)
+  return path
 }
 
 /** The others are mixed, always in the same way: those of one folder are often heavy together. */
