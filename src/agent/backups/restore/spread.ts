@@ -47,9 +47,14 @@ export function createPlaces(root: Directory, kernelUs = () => process.cpuUsage(
 
   function leave(): void {
     if (!elsewhere) return
-    elsewhere.directory[Symbol.dispose]()
-    rmdirAt(root, elsewhere.name)
+    const { name, directory } = elsewhere
     elsewhere = undefined
+    directory[Symbol.dispose]()
+    try {
+      rmdirAt(root, name)
+    } catch {
+      // The next start takes it away. What was restored is not undone for it.
+    }
   }
 
   function moveOn(): void {
