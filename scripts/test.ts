@@ -82,7 +82,8 @@ if (process.exitCode !== 1) {
     })
   await pipeline(results, new spec(), process.stdout, { end: false })
   await postgres?.stop()
-  rmSync(temporary, { recursive: true, force: true })
+  // A process that a test has left behind may still write there.
+  rmSync(temporary, { recursive: true, maxRetries: 5 })
 }
 
 /**

@@ -39,36 +39,38 @@ export interface Places extends Disposable {
   noteMade(files: number, bytes: number): void
 }
 
-/** For one restore. `root` is marked by `spreadWithin`. */
+/**
+ * For one restore. `root` is marked by `spreadWithin`. The kernel's time is that of the whole process: what else it does may make a
+ * restore move without need, which costs a few calls.
+ */
 export function createPlaces(root: Directory, kernelUs = () => process.cpuUsage().system): Places {
-  /** Elsewhere: directories are made in here first, since each stays near the one that it was made in. */
-  let elsewhere: { name: string; directory: Directory } | undefined
+  /** Directories are made in here first, since each stays near the one that it was made in. */
+  let elsewhere: string | undefined
   let [files, expectedUs, sinceUs] = [0, 0, kernelUs()]
 
   function leave(): void {
-    if (!elsewhere) return
-    const { name, directory } = elsewhere
-    elsewhere = undefined
-    directory[Symbol.dispose]()
+    if (elsewhere === undefined) return
     try {
-      rmdirAt(root, name)
+      rmdirAt(root, elsewhere)
     } catch {
       // The next start takes it away. What was restored is not undone for it.
     }
+    elsewhere = undefined
   }
 
   function moveOn(): void {
     leave()
     const name = temporaryName()
     mkdirAt(root, name, 0o700)
-    elsewhere = { name, directory: openChild(root, name) }
+    elsewhere = name
   }
 
   return {
     make(parent, name) {
-      const { directory } = elsewhere ?? { directory: parent }
+      if (elsewhere === undefined) return mkdirAt(parent, name, 0o700)
+      using directory = openChild(root, elsewhere)
       mkdirAt(directory, name, 0o700)
-      if (directory !== parent) renameAt(directory, name, parent, name)
+      renameAt(directory, name, parent, name)
     },
     noteMade(count, bytes) {
       files += count
